@@ -1,0 +1,87 @@
+# A room is a folder, a static library, a test program and the list of rooms that it may use.
+#
+# amphora_room(<room> [USES <room>...] [LIBRARIES <target>...])
+#   compiles src/<room>/*.cc into the library amphora_<room>. `*_test.cc` become the program <room>_test (registered
+#   with ctest test by test), `*_bench.cc` the program <room>_bench, `*_fuzz.cc` one libFuzzer program each. Files are
+#   found by themselves.
+#
+# A room sees only its own headers and those of the rooms in USES: each room's include path is a folder of its own in
+# the build tree that holds one link, so an #include against the arrows does not compile.
+
+include(GoogleTest)
+
+add_library(amphora_options INTERFACE)
+target_compile_options(amphora_options INTERFACE
+  -Wall -Wextra -Wshadow -Wconversion -Werror -ffp-contract=off -fno-math-errno -fno-trapping-math)
+target_include_directories(amphora_options INTERFACE ${CMAKE_SOURCE_DIR}/include)
+target_compile_definitions(amphora_options INTERFACE $<$<CONFIG:Debug>:_GLIBCXX_ASSERTIONS>)
+if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+  # g++ 12 warns about std::variant and std::string moves inside its own headers.
+  target_compile_options(amphora_options INTERFACE -Wno-maybe-uninitialized -Wno-restrict)
+endif()
+if(AMPHORA_SANITIZE)
+  target_compile_options(amphora_options INTERFACE
+    -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer -O1)
+  target_link_options(amphora_options INTERFACE -fsanitize=address,undefined)
+endif()
+if(AMPHORA_FUZZ)
+  target_compile_options(amphora_options INTERFACE -fsanitize=fuzzer-no-link)
+endif()
+
+function(amphora_room room)
+  cmake_parse_arguments(ARG "" "" "USES;LIBRARIES" ${ARGN})
+  string(REPLACE "/" "_" target ${room})
+  set(folder ${CMAKE_SOURCE_DIR}/src/${room})
+  set(link_root ${CMAKE_BINARY_DIR}/rooms/${target})
+  get_filename_component(link_parent ${link_root}/${room} DIRECTORY)
+  file(MAKE_DIRECTORY ${link_parent})
+  file(CREATE_LINK ${folder} ${link_root}/${room} SYMBOLIC)
+
+  file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${folder}/*.cc)
+  set(library_sources ${sources})
+  list(FILTER library_sources EXCLUDE REGEX "_(test|bench|fuzz)\\.cc$")
+  if(NOT library_sources)
+    return()
+  endif()
+  add_library(amphora_${target} STATIC ${library_sources})
+  target_include_directories(amphora_${target} PUBLIC ${link_root})
+  target_link_libraries(amphora_${target} PRIVATE amphora_options)
+  target_link_libraries(amphora_${target} PUBLIC ${ARG_LIBRARIES})
+  set(uses "")
+  foreach(used IN LISTS ARG_USES)
+    string(REPLACE "/" "_" used_target ${used})
+    list(APPEND uses amphora_${used_target})
+  endforeach()
+  target_link_libraries(amphora_${target} PRIVATE ${uses})
+
+  set(test_sources ${sources})
+  list(FILTER test_sources INCLUDE REGEX "_test\\.cc$")
+  if(test_sources)
+    add_executable(${target}_test ${test_sources})
+    target_link_libraries(${target}_test PRIVATE amphora_options amphora_${target} ${uses} GTest::gtest GTest::gmock
+                                                 GTest::gtest_main)
+    target_compile_definitions(${target}_test PRIVATE AMPHORA_TEST_DATA="${CMAKE_SOURCE_DIR}/tests/data")
+    gtest_discover_tests(${target}_test TEST_PREFIX ${target}. DISCOVERY_TIMEOUT 60 PROPERTIES TIMEOUT 600)
+  endif()
+
+  if(AMPHORA_BENCH)
+    set(bench_sources ${sources})
+    list(FILTER bench_sources INCLUDE REGEX "_bench\\.cc$")
+    if(bench_sources)
+      add_executable(${target}_bench ${bench_sources})
+      target_link_libraries(${target}_bench PRIVATE amphora_options amphora_${target} ${uses} benchmark::benchmark
+                                                    benchmark::benchmark_main)
+    endif()
+  endif()
+
+  if(AMPHORA_FUZZ)
+    set(fuzz_sources ${sources})
+    list(FILTER fuzz_sources INCLUDE REGEX "_fuzz\\.cc$")
+    foreach(fuzz_source IN LISTS fuzz_sources)
+      get_filename_component(fuzz_name ${fuzz_source} NAME_WE)
+      add_executable(${fuzz_name} ${fuzz_source})
+      target_link_libraries(${fuzz_name} PRIVATE amphora_options amphora_${target} ${uses})
+      target_link_options(${fuzz_name} PRIVATE -fsanitize=fuzzer)
+    endforeach()
+  endif()
+endfunction()

@@ -1,0 +1,13 @@
+# The rooms in their order, each with what it may use: only rooms above it. docs/architecture.md says what each holds.
+amphora_room(base LIBRARIES fmt::fmt spdlog::spdlog Threads::Threads nlohmann_json::nlohmann_json)
+amphora_room(crypto USES base LIBRARIES OpenSSL::Crypto)
+amphora_room(unicode USES base LIBRARIES PkgConfig::UTF8PROC)
+amphora_room(quant USES base)
+amphora_room(kernels USES base quant)
+amphora_room(formats/cmf USES base crypto quant)
+amphora_room(formats/safetensors USES base)
+amphora_room(formats/gguf USES base quant)
+amphora_room(text USES base unicode LIBRARIES PkgConfig::PCRE2 simdjson::simdjson)
+amphora_room(package USES base crypto quant formats/cmf formats/safetensors formats/gguf text)
+amphora_room(model USES base quant kernels package)
+amphora_room(engine USES base quant kernels text package model)

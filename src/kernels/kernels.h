@@ -1,0 +1,123 @@
+// The operations of inference over whole matrices and vectors, each in several variants with the same results.
+//
+// Every operation has one fixed order of arithmetic, in which the result of a row never depends on the other rows of the
+// batch, on the number of threads or on the variant: scalar, AVX2 and AVX-512 give the same bits (docs/numerics.md).
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "amphora/bytes.h"
+#include "amphora/dtype.h"
+#include "base/thread_pool.h"
+
+namespace amphora::kernels {
+
+/// A weight matrix in the payload layout of its dtype. Row r gives output r. The bytes belong to someone else.
+struct Matrix {
+  DType dtype = DType::kF32;
+  uint64_t rows = 0, columns = 0;
+  Bytes payload;
+};
+
+/// kFast: int8 activations (one scale per group of 32) against 8- and 4-bit weights, f32 activations against f32, f16
+/// and bf16 weights. kExact: f32 activations against decoded weights, sums in order of the columns.
+enum class Numerics : uint8_t { kFast, kExact };
+
+/// A set of implementations for one kind of processor.
+struct Variant;
+/// Fastest first; the scalar is last and runs everywhere.
+std::span<const Variant* const> variants();
+const Variant* find_variant(std::string_view name);  ///< "scalar", "avx2", "avx512"; null if unknown
+const Variant& best_variant();                       ///< the first that this processor runs
+std::string_view name_of(const Variant& variant);
+bool runs_here(const Variant& variant);
+
+/// What every operation runs on; built once by the session, passed down.
+struct Executor {
+  ThreadPool* pool;
+  const Variant* variant;
+  Numerics numerics = Numerics::kFast;
+};
+
+/// Whether matmul can read this dtype directly.
+bool supports(DType dtype);
+
+/// A block of activations [tokens, columns], quantised once for all the matrices that it meets.
+class Activations {
+ public:
+  Activations();
+  Activations(Activations&&) noexcept;
+  Activations& operator=(Activations&&) noexcept;
+  ~Activations();
+  /// Takes a view of `values` (they must stay until the last matmul) and prepares what the numerics need.
+  void assign(const Executor& executor, const float* values, size_t tokens, size_t columns);
+  struct Prepared;
+  const Prepared& prepared() const { return *prepared_; }
+
+ private:
+  std::unique_ptr<Prepared> prepared_;
+};
+
+/// One product of a group that shares its activations: out[token · out_stride + row].
+struct Product {
+  const Matrix* weights;
+  float* out;
+  size_t out_stride;
+};
+/// Computes all products with one fork-join. Every matrix has as many columns as the activations.
+void matmul(const Executor& executor, std::span<const Product> products, const Activations& activations);
+
+/// One row of any supported matrix as f32 (embedding look-up).
+void decode_row(const Matrix& matrix, uint64_t row, float* out);
+
+enum class KvType : uint8_t { kF32, kF16, kQ8 };
+
+/// Keys and values of one layer. Layout: per kv head, per position, head_dim elements (kQ8: int8 codes, then one f32
+/// scale per group of 32 — or of head_dim if that is smaller). bytes_per_position counts one head.
+struct KvView {
+  KvType type = KvType::kF16;
+  size_t kv_heads = 0, head_dim = 0, capacity = 0;  ///< capacity in positions
+  std::byte* keys = nullptr;
+  std::byte* values = nullptr;
+};
+size_t kv_bytes_per_position(KvType type, size_t head_dim);
+/// Stores keys and values [tokens, kv_heads, head_dim] at positions first_position ….
+void kv_store(const Executor& executor, const KvView& kv, size_t first_position, size_t tokens, const float* keys,
+              const float* values);
+
+struct AttentionArguments {
+  const float* queries = nullptr;  ///< [tokens, heads, head_dim], rotated
+  size_t tokens = 0, heads = 0;
+  KvView kv;                  ///< holds positions 0 … first_position + tokens - 1 already
+  size_t first_position = 0;  ///< of token 0
+  size_t window = 0;          ///< token at p sees positions p - window + 1 … p; 0: all before it
+  float scale = 1;
+  float softcap = 0;     ///< 0: none, else c·tanh(s / c) after scaling
+  float* out = nullptr;  ///< [tokens, heads, head_dim]
+};
+/// Causal grouped-query attention: query head h reads kv head h / (heads / kv_heads).
+void attention(const Executor& executor, const AttentionArguments& arguments);
+
+/// out[t] = x[t] / rms(x[t]) · (one_plus ? 1 + w : w), rows of `columns`; `out` may be `x`.
+void rms_norm(const Executor& executor, const float* x, const float* weights, size_t rows, size_t columns, float eps,
+              bool one_plus, float* out);
+/// Rotates the first 2·half dimensions of each head in place, half-split pairs (i, i + half) (Hugging Face layout);
+/// cosines and sines are [tokens, half].
+void rope(const Executor& executor, float* x, size_t tokens, size_t heads, size_t head_dim, size_t half,
+          const float* cosines, const float* sines);
+/// gate[i] = act(gate[i]) · up[i].
+void silu_multiply(const Executor& executor, float* gate, const float* up, size_t count);
+void gelu_tanh_multiply(const Executor& executor, float* gate, const float* up, size_t count);
+/// x[i] += y[i].
+void add(const Executor& executor, float* x, const float* y, size_t count);
+/// x[t, i] += bias[i].
+void add_bias(const Executor& executor, float* x, const float* bias, size_t tokens, size_t columns);
+/// Index of the largest value, the lowest of equals; count > 0.
+size_t argmax(const Executor& executor, const float* values, size_t count);
+
+}  // namespace amphora::kernels

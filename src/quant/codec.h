@@ -1,0 +1,49 @@
+// What can be done with each element type of CMF v2 (docs/formats/cmf.md §3): size rule, scalar decode, encode.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string_view>
+
+#include "amphora/bytes.h"
+#include "amphora/dtype.h"
+#include "amphora/result.h"
+
+namespace amphora::quant {
+
+/// Dimensions, outermost first; a matrix is [rows, columns].
+using Shape = std::span<const uint64_t>;
+
+/// One element type. Function members are null where this version cannot do the work (see can_decode, can_encode).
+struct Codec {
+  DType dtype;
+  std::string_view name;       ///< as in the specification: "q8_row"
+  std::string_view cli_name;   ///< as `--quant` takes it: "q8"; empty if only the name works
+  /// Whether the type may carry a tensor of this name and shape (the "where" of the specification); otherwise why not.
+  Status (*check_place)(std::string_view tensor_name, Shape shape);
+  /// Exact payload bytes for a shape; empty on overflow. Null for types whose size depends on their content.
+  std::optional<uint64_t> (*payload_bytes)(Shape shape);
+  /// Checks that need the payload: finite scales and the like (verify). The first fault's offset is from the payload's
+  /// start. Null if anything is valid.
+  Status (*check_payload)(Bytes payload, Shape shape);
+  /// Decodes elements [first, first + out.size()) in row-major order. `payload` has been checked against payload_bytes.
+  void (*decode)(Bytes payload, Shape shape, uint64_t first, std::span<float> out);
+  /// Encodes a whole tensor into `out` (payload_bytes long). Refuses NaN, infinities and what the type cannot hold,
+  /// naming the flat index. `values` holds every element, row-major.
+  Status (*encode)(std::span<const float> values, Shape shape, MutableBytes out);
+
+  bool can_decode() const { return decode != nullptr; }
+  bool can_encode() const { return encode != nullptr; }
+};
+
+/// All known types, in id order.
+std::span<const Codec> codecs();
+/// By id, or null.
+const Codec* find_codec(uint8_t id);
+inline const Codec* find_codec(DType dtype) { return find_codec(static_cast<uint8_t>(dtype)); }
+/// By specification name or command-line name ("q8_row", "q8"), or null.
+const Codec* find_codec(std::string_view name);
+std::string_view name_of(DType dtype);
+
+}  // namespace amphora::quant
