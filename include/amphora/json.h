@@ -1,8 +1,9 @@
-// A strict JSON document that keeps what a rewrite must not lose: the order of members and the text of numbers.
+// A strict JSON document that keeps what a rewrite must not lose: the order of members and the text of
+// numbers.
 //
-// Refused: duplicate keys in one object (compared after unescaping), a byte-order mark, NaN and infinities (1e999
-// too), lone surrogate escapes, ill-formed UTF-8, anything but white space around the value, and more than
-// Limits::depth levels (the root value is level 1).
+// Refused: duplicate keys in one object (compared after unescaping), a byte-order mark, NaN and infinities
+// (1e999 too), lone surrogate escapes, ill-formed UTF-8, anything but white space around the value, and more
+// than Limits::depth levels (the root value is level 1).
 #pragma once
 
 #include <cstdint>
@@ -88,8 +89,9 @@ struct Limits {
   size_t depth = 64;
 };
 
-/// Reads a document. An error is kCorrupt with code "Parse", a place like `$.a.b[0]` ("$" for the root), the offset of
-/// the fault in `text` and a sentence; a duplicate key's sentence contains the words "duplicate key".
+/// Reads a document. An error is kCorrupt with code "Parse", a place like `$.a.b[0]` ("$" for the root), the
+/// offset of the fault in `text` and a sentence; a duplicate key's sentence contains the words "duplicate
+/// key".
 Result<Value> parse(std::string_view text, const Limits& limits = {});
 
 /// Compact JSON: no white space, UTF-8 unescaped, numbers as they were written.

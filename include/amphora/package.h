@@ -1,7 +1,7 @@
 // A package: what every container of a model looks like to the rest of the program.
 //
-// Readers (Hugging Face directory, GGUF, CMF) produce one, writers consume one. Nothing of a tensor's data is read until
-// someone asks for it.
+// Readers (Hugging Face directory, GGUF, CMF) produce one, writers consume one. Nothing of a tensor's data is
+// read until someone asks for it.
 #pragma once
 
 #include <cstdint>
@@ -39,8 +39,9 @@ struct LongRopeSpec {
   double attention_factor = 1;
 };
 
-/// The `arch` block of a CMF header (docs/formats/cmf.md §2, §12): dimensions and constants of a decoder. Which operators
-/// a layer has is decided by the tensors that exist, never from here. A value that is absent is neutral.
+/// The `arch` block of a CMF header (docs/formats/cmf.md §2, §12): dimensions and constants of a decoder.
+/// Which operators a layer has is decided by the tensors that exist, never from here. A value that is absent
+/// is neutral.
 struct ModelSpec {
   std::string arch_name;
   uint32_t hidden_size = 0, intermediate_size = 0, num_layers = 0;
@@ -57,8 +58,9 @@ struct ModelSpec {
   double embed_multiplier = 1;
   std::optional<double> query_pre_attn_scalar;  ///< attention scale is 1/sqrt(it); absent: head_dim
   std::optional<uint32_t> sliding_window;       ///< positions that a local layer sees, its own included
-  std::optional<uint32_t> sliding_window_pattern;  ///< layer i is local if (i + 1) % pattern != 0 (older files)
-  std::optional<double> rope_local_base_freq;   ///< rope base of local layers; absent: rope_theta
+  std::optional<uint32_t>
+      sliding_window_pattern;                  ///< layer i is local if (i + 1) % pattern != 0 (older files)
+  std::optional<double> rope_local_base_freq;  ///< rope base of local layers; absent: rope_theta
   std::optional<double> local_partial_rotary_factor;
   std::optional<double> final_logit_softcapping, attn_logit_softcapping;
   double logit_multiplier = 1;
@@ -67,9 +69,11 @@ struct ModelSpec {
   std::vector<float> rope_freq_factors;  ///< empty or rotary_dim/2: inv_freq[i] /= f[i] on global layers
   std::vector<uint32_t> attention_heads_per_layer;  ///< empty or one per layer
   uint32_t num_loops = 1;
-  /// Keys of `arch` that are known to the specification but that the fields above do not carry (moe, mla, linear_core …)
-  /// with their values: a loader that cannot honour one refuses the model by its name.
+  /// Keys of `arch` that are known to the specification but that the fields above do not carry (moe, mla,
+  /// linear_core …) with their values: a loader that cannot honour one refuses the model by its name.
   std::vector<json::Member> other;
+  /// Keys of `arch` that the specification does not know: ignored, and kept by whatever rewrites the model.
+  std::vector<json::Member> unknown;
 
   bool is_local(uint32_t layer) const;  ///< whether the layer sees only sliding_window positions
 };
@@ -79,14 +83,15 @@ struct PackageTensor {
   std::string name;             ///< canonical name: that of the Hugging Face model
   std::vector<uint64_t> shape;  ///< outermost first
   std::string stored_type;      ///< the type in its container, for people: "BF16", "Q4_K", "q8_row"
-  /// Set if `stored` is exactly the payload of this CMF type (after any reordering of rows, which makes a tensor lose
-  /// it): the runtime uses it as it is, a conversion with `keep` copies it.
+  /// Set if `stored` is exactly the payload of this CMF type (after any reordering of rows, which makes a
+  /// tensor lose it): the runtime uses it as it is, a conversion with `keep` copies it.
   std::optional<DType> dtype;
-  Bytes stored;                 ///< mapped bytes of the payload if `dtype` is set
-  uint64_t stored_bytes = 0;    ///< size in its container
-  uint64_t stored_offset = 0;   ///< place in its file
-  std::filesystem::path file;   ///< which file
-  /// Decodes elements [first, first + out.size()), row-major, to f32; can be called from several threads at once.
+  Bytes stored;                ///< mapped bytes of the payload if `dtype` is set
+  uint64_t stored_bytes = 0;   ///< size in its container
+  uint64_t stored_offset = 0;  ///< place in its file
+  std::filesystem::path file;  ///< which file
+  /// Decodes elements [first, first + out.size()), row-major, to f32; can be called from several threads at
+  /// once.
   std::function<Status(uint64_t first, std::span<float> out)> read;
 
   uint64_t elements() const {
@@ -112,14 +117,19 @@ struct Package {
   std::vector<PackageTensor> tensors;  ///< in the container's order
   std::string_view tokenizer_json;     ///< bytes of a tokenizer.json, empty if there is none
   TokenizerConfig tokenizer;
-  json::Value provenance;         ///< object or null
+  json::Value provenance;          ///< object or null
+  /// Set if no model can run from this package: the sentence says why and what to do ("a skill file: …").
+  std::optional<std::string> not_runnable;
+  /// Parts that this version cannot carry into another container ("task masks"): convert() refuses, naming them.
+  std::vector<std::string> uncarried;
   std::vector<std::string> notes;  ///< what a person should know: files ignored, heads deduplicated …
   std::vector<std::shared_ptr<const void>> owners;  ///< keep the mappings and `tokenizer_json` alive
 
   const PackageTensor* find(std::string_view name) const;
 };
 
-/// Opens whatever lies at `path`: a Hugging Face directory, a `.gguf` or a `.cmf` (told by content, not by name).
+/// Opens whatever lies at `path`: a Hugging Face directory, a `.gguf` or a `.cmf` (told by content, not by
+/// name).
 Result<std::shared_ptr<const Package>> open_package(const std::filesystem::path& path);
 
 }  // namespace amphora

@@ -23,8 +23,8 @@ enum class Fault : uint8_t {
 /// Why something failed.
 struct Error {
   Fault fault = Fault::kCorrupt;
-  std::string code;                ///< the format's stable name of the fault (its specification's table), or empty
-  std::string place;               ///< section, tensor or JSON path, or empty
+  std::string code;   ///< the format's stable name of the fault (its specification's table), or empty
+  std::string place;  ///< section, tensor or JSON path, or empty
   std::optional<uint64_t> offset;  ///< first byte of the faulty field in the file, where there is one
   std::string message;             ///< one sentence for a person: found what, wanted what
 };
@@ -61,18 +61,18 @@ constexpr int exit_status(Fault fault) {
 }  // namespace amphora
 
 /// Returns the error of a Result or Status from the enclosing function, if it holds one.
-#define AMPHORA_TRY(expression)                                                        \
-  do {                                                                                 \
-    if (auto amphora_status = (expression); !amphora_status)                           \
-      return std::unexpected(std::move(amphora_status).error());                       \
+#define AMPHORA_TRY(expression)                                  \
+  do {                                                           \
+    if (auto amphora_status = (expression); !amphora_status)     \
+      return std::unexpected(std::move(amphora_status).error()); \
   } while (false)
 
 /// `AMPHORA_ASSIGN(auto x, f())`: declares x from a Result, or returns its error from the enclosing function.
 #define AMPHORA_ASSIGN(declaration, expression) \
   AMPHORA_ASSIGN_IMPL(AMPHORA_JOIN(amphora_result_, __LINE__), declaration, expression)
-#define AMPHORA_ASSIGN_IMPL(result, declaration, expression)                \
-  auto result = (expression);                                               \
-  if (!result) return std::unexpected(std::move(result).error());           \
+#define AMPHORA_ASSIGN_IMPL(result, declaration, expression)      \
+  auto result = (expression);                                     \
+  if (!result) return std::unexpected(std::move(result).error()); \
   declaration = *std::move(result)
 #define AMPHORA_JOIN(a, b) AMPHORA_JOIN_IMPL(a, b)
 #define AMPHORA_JOIN_IMPL(a, b) a##b

@@ -9,8 +9,8 @@
 
 namespace amphora {
 
-/// Reads a record from front to back. After the first short read all reads give zero and ok() stays false: a decoder
-/// reads down its record and asks once.
+/// Reads a record from front to back. After the first short read all reads give zero and ok() stays false: a
+/// decoder reads down its record and asks once.
 class ByteReader {
  public:
   explicit ByteReader(Bytes bytes) : rest_(bytes), total_(bytes.size()) {}

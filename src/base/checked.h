@@ -19,8 +19,8 @@ constexpr std::optional<uint64_t> checked_mul(uint64_t a, uint64_t b) {
   return product;
 }
 
-/// Product of a shape's dimensions; 1 for a scalar. Empty if any order of multiplication of its nonzero dimensions
-/// overflows, so [0, 2^63, 4] overflows too: a size that large is never honest.
+/// Product of a shape's dimensions; 1 for a scalar. Empty if any order of multiplication of its nonzero
+/// dimensions overflows, so [0, 2^63, 4] overflows too: a size that large is never honest.
 constexpr std::optional<uint64_t> checked_product(std::span<const uint64_t> shape) {
   uint64_t product = 1;
   bool empty = false;

@@ -22,8 +22,8 @@ std::unexpected<Error> system_error(int error, std::string_view what, const std:
   return fail(fault, fmt::format("cannot {} {}: {}", what, path.string(), std::strerror(error)));
 }
 
-// Temporary names that a signal handler has to unlink. Slots are claimed and released with atomics, so the handler may
-// run at any instruction.
+// Temporary names that a signal handler has to unlink. Slots are claimed and released with atomics, so the
+// handler may run at any instruction.
 constexpr size_t kMaxUnfinished = 16;
 constexpr size_t kMaxUnfinishedPath = 4096;
 struct UnfinishedSlot {
@@ -77,7 +77,7 @@ Status write_all(int descriptor, uint64_t offset, Bytes bytes, const std::filesy
 Result<File> File::open(const std::filesystem::path& path) {
   const int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
   if (descriptor < 0) return system_error(errno, "open", path);
-  struct stat status {};
+  struct stat status{};
   if (::fstat(descriptor, &status) != 0) {
     const int error = errno;
     ::close(descriptor);
@@ -107,7 +107,8 @@ File::~File() {
 Status File::read_at(uint64_t offset, MutableBytes out) const {
   if (!lies_within(offset, out.size(), size_)) {
     return fail_at(Fault::kTruncated, "Truncated", {}, size_,
-                   fmt::format("{} ends at byte {}, wanted {} bytes from {}", path_.string(), size_, out.size(), offset));
+                   fmt::format("{} ends at byte {}, wanted {} bytes from {}", path_.string(), size_,
+                               out.size(), offset));
   }
   while (!out.empty()) {
     const ssize_t got = ::pread(descriptor_, out.data(), out.size(), static_cast<off_t>(offset));
@@ -115,7 +116,9 @@ Status File::read_at(uint64_t offset, MutableBytes out) const {
       if (errno == EINTR) continue;
       return system_error(errno, "read", path_);
     }
-    if (got == 0) return fail_at(Fault::kTruncated, "Truncated", {}, offset, path_.string() + " became shorter while being read");
+    if (got == 0)
+      return fail_at(Fault::kTruncated, "Truncated", {}, offset,
+                     path_.string() + " became shorter while being read");
     out = out.subspan(static_cast<size_t>(got));
     offset += static_cast<uint64_t>(got);
   }
@@ -126,7 +129,8 @@ Result<std::shared_ptr<const MappedFile>> MappedFile::open(const std::filesystem
   AMPHORA_ASSIGN(const File file, File::open(path));
   Bytes bytes;
   if (file.size() > 0) {
-    void* address = ::mmap(nullptr, static_cast<size_t>(file.size()), PROT_READ, MAP_SHARED, file.descriptor_, 0);
+    void* address =
+        ::mmap(nullptr, static_cast<size_t>(file.size()), PROT_READ, MAP_SHARED, file.descriptor_, 0);
     if (address == MAP_FAILED) return system_error(errno, "map", path);
     bytes = Bytes(static_cast<const std::byte*>(address), static_cast<size_t>(file.size()));
   }
@@ -174,7 +178,9 @@ AtomicFile::~AtomicFile() {
   forget_unfinished(temporary_);
 }
 
-Status AtomicFile::write_at(uint64_t offset, Bytes bytes) { return write_all(descriptor_, offset, bytes, temporary_); }
+Status AtomicFile::write_at(uint64_t offset, Bytes bytes) {
+  return write_all(descriptor_, offset, bytes, temporary_);
+}
 
 Status AtomicFile::append(Bytes bytes) {
   AMPHORA_TRY(write_at(appended_, bytes));
@@ -195,7 +201,8 @@ Status AtomicFile::commit() {
   const int error = errno;
   ::close(folder_descriptor);
   // Some file systems have no fsync for folders and say so: the rename is as durable there as it gets.
-  if (flushed != 0 && error != EINVAL && error != EROFS) return system_error(error, "flush the folder", folder);
+  if (flushed != 0 && error != EINVAL && error != EROFS)
+    return system_error(error, "flush the folder", folder);
   return {};
 }
 
@@ -208,8 +215,8 @@ void remove_unfinished_files() noexcept {
 Result<std::string> read_small_file(const std::filesystem::path& path, uint64_t limit_bytes) {
   AMPHORA_ASSIGN(const File file, File::open(path));
   if (file.size() > limit_bytes) {
-    return fail(Fault::kRefused,
-                fmt::format("{} has {} bytes, more than the limit of {}", path.string(), file.size(), limit_bytes));
+    return fail(Fault::kRefused, fmt::format("{} has {} bytes, more than the limit of {}", path.string(),
+                                             file.size(), limit_bytes));
   }
   std::string text(static_cast<size_t>(file.size()), '\0');
   AMPHORA_TRY(file.read_at(0, std::as_writable_bytes(std::span(text))));

@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "amphora/result.h"
 #include "amphora/bytes.h"
+#include "amphora/result.h"
 
 namespace amphora {
 
@@ -33,8 +33,8 @@ class File {
   std::filesystem::path path_;
 };
 
-/// A whole file mapped read-only. The bytes stay valid as long as the object; a file that someone cuts while it is
-/// mapped ends the program at the next touch of the missing part, as with every mapping.
+/// A whole file mapped read-only. The bytes stay valid as long as the object; a file that someone cuts while
+/// it is mapped ends the program at the next touch of the missing part, as with every mapping.
 class MappedFile {
  public:
   static Result<std::shared_ptr<const MappedFile>> open(const std::filesystem::path& path);
@@ -51,8 +51,8 @@ class MappedFile {
   std::filesystem::path path_;
 };
 
-/// A new file that takes its name only when commit() has succeeded: written to a temporary name in the same folder,
-/// fsynced, renamed over `path`, the folder fsynced. Dropped without commit (or by a signal that runs
+/// A new file that takes its name only when commit() has succeeded: written to a temporary name in the same
+/// folder, fsynced, renamed over `path`, the folder fsynced. Dropped without commit (or by a signal that runs
 /// remove_unfinished_files), it leaves nothing.
 class AtomicFile {
  public:
@@ -75,11 +75,12 @@ class AtomicFile {
   uint64_t appended_ = 0;
 };
 
-/// Unlinks the temporary files of every AtomicFile that is still open. Async-signal-safe: for a handler of SIGINT and
-/// SIGTERM that then ends the process.
+/// Unlinks the temporary files of every AtomicFile that is still open. Async-signal-safe: for a handler of
+/// SIGINT and SIGTERM that then ends the process.
 void remove_unfinished_files() noexcept;
 
-/// The whole of a file that is expected to be small; more than `limit_bytes` is refused before anything is read.
+/// The whole of a file that is expected to be small; more than `limit_bytes` is refused before anything is
+/// read.
 Result<std::string> read_small_file(const std::filesystem::path& path, uint64_t limit_bytes);
 
 /// Writes a whole file as AtomicFile does.

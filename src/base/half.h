@@ -46,7 +46,9 @@ constexpr uint16_t float_to_half(float value) {
   return static_cast<uint16_t>(sign | (rounded >> 13));
 }
 
-constexpr float bfloat16_to_float(uint16_t value) { return std::bit_cast<float>(static_cast<uint32_t>(value) << 16); }
+constexpr float bfloat16_to_float(uint16_t value) {
+  return std::bit_cast<float>(static_cast<uint32_t>(value) << 16);
+}
 
 /// Rounds to nearest, ties to even; NaN stays NaN.
 constexpr uint16_t float_to_bfloat16(float value) {

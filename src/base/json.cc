@@ -1,4 +1,5 @@
-// The strict JSON reader: nlohmann's lexer does the grammar, the builder here keeps order, number text and paths.
+// The strict JSON reader: nlohmann's lexer does the grammar, the builder here keeps order, number text and
+// paths.
 #include "amphora/json.h"
 
 #include <fmt/format.h>
@@ -65,7 +66,8 @@ class Builder {
   bool parse_error(size_t position, const std::string&, const nlohmann::detail::exception& exception) {
     position_ = position;
     constexpr int kOutOfRange = 406;
-    refuse(exception.id == kOutOfRange ? "a number is not finite" : "not valid JSON: " + sentence_of(exception));
+    refuse(exception.id == kOutOfRange ? "a number is not finite"
+                                       : "not valid JSON: " + sentence_of(exception));
     return false;
   }
 
@@ -88,7 +90,8 @@ class Builder {
     return value;
   }
 
-  // "[json.exception.parse_error.101] parse error at line 1, column 5: syntax error …": the last part is for people.
+  // "[json.exception.parse_error.101] parse error at line 1, column 5: syntax error …": the last part is for
+  // people.
   static std::string sentence_of(const nlohmann::detail::exception& exception) {
     const std::string_view what = exception.what();
     const size_t start = what.find(": ");
@@ -145,11 +148,16 @@ Result<Value> parse(std::string_view text, const Limits& limits) {
   if (text.starts_with("\xEF\xBB\xBF")) {
     return fail_at(Fault::kCorrupt, "Parse", "$", 0, "a byte-order mark stands before the JSON");
   }
+  // nlohmann's lexer takes a NUL for the end of its input; in JSON it can stand nowhere.
+  if (const size_t nul = text.find('\0'); nul != std::string_view::npos) {
+    return fail_at(Fault::kCorrupt, "Parse", "$", nul, "not valid JSON: a NUL byte");
+  }
   Builder builder(limits);
   try {
     if (nlohmann::json::sax_parse(text, &builder)) return std::move(builder).take();
   } catch (const nlohmann::json::exception& exception) {
-    return fail_at(Fault::kCorrupt, "Parse", "$", std::nullopt, std::string("not valid JSON: ") + exception.what());
+    return fail_at(Fault::kCorrupt, "Parse", "$", std::nullopt,
+                   std::string("not valid JSON: ") + exception.what());
   }
   return fail_at(Fault::kCorrupt, "Parse", builder.fault_path(), builder.position(), builder.fault());
 }

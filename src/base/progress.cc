@@ -33,8 +33,8 @@ void ProgressBar::update(uint64_t done, uint64_t total) {
   const double seconds = std::chrono::duration<double>(now - started_).count();
   const double left = share > 0 ? seconds * (1 - share) / share : 0;
   const int cells = static_cast<int>(share * kBarCells);
-  fmt::print(stderr, "\r\033[K{} [{:#<{}}{: <{}}] {:3.0f} %  {:.0f} MB/s  {:.0f} s left", label_, "", cells, "",
-             kBarCells - cells, share * 100, static_cast<double>(done) / seconds / 1e6, left);
+  fmt::print(stderr, "\r\033[K{} [{:#<{}}{: <{}}] {:3.0f} %  {:.0f} MB/s  {:.0f} s left", label_, "", cells,
+             "", kBarCells - cells, share * 100, static_cast<double>(done) / seconds / 1e6, left);
   std::fflush(stderr);
 }
 

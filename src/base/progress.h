@@ -11,8 +11,8 @@ namespace amphora {
 /// Told how far a long piece of work has come, in bytes or other units; it must be cheap and must not throw.
 using ProgressFunction = std::function<void(uint64_t done, uint64_t total)>;
 
-/// Draws `label [####    ] 42 %  1.2 GB/s  3 s left` on stderr, only if stderr is a terminal, and only once the work has
-/// taken half a second. Erases itself when destroyed.
+/// Draws `label [####    ] 42 %  1.2 GB/s  3 s left` on stderr, only if stderr is a terminal, and only once
+/// the work has taken half a second. Erases itself when destroyed.
 class ProgressBar {
  public:
   ProgressBar(std::string label, bool quiet);

@@ -16,8 +16,8 @@
 namespace amphora {
 namespace {
 
-// About 100 µs: longer than the serial parts between the matrices of a token, short against a scheduler's time slice,
-// so a waiting thread gives its processor up when another process wants it.
+// About 100 µs: longer than the serial parts between the matrices of a token, short against a scheduler's
+// time slice, so a waiting thread gives its processor up when another process wants it.
 constexpr int kSpins = 4000;
 
 void pause_processor() {
@@ -30,6 +30,10 @@ void pause_processor() {
 
 }  // namespace
 
+// One job at a time. `ticket` holds the job's number in its upper half and the next chunk in its lower half,
+// so taking a chunk and knowing which job it belongs to is one compare-and-swap: a worker that comes late
+// (asleep, or pushed off its processor by another process) finds nothing to take, and run() never waits for
+// it — only for chunks.
 struct ThreadPool::State {
   explicit State(size_t worker_count) {
     workers.reserve(worker_count);
@@ -39,71 +43,84 @@ struct ThreadPool::State {
   ~State() {
     {
       const std::lock_guard lock(mutex);
-      stopping.store(true, std::memory_order_relaxed);
-      job_number.fetch_add(1, std::memory_order_release);
+      stopping.store(true);
     }
     job_posted.notify_all();
     for (std::thread& worker : workers) worker.join();
   }
 
+  static uint64_t job_of(uint64_t a_ticket) { return a_ticket >> 32; }
+  static uint64_t chunk_of(uint64_t a_ticket) { return a_ticket & 0xFFFFFFFF; }
+
   void work() {
     uint64_t seen = 0;
-    while (true) {
-      wait_for_job(seen);
-      seen = job_number.load(std::memory_order_acquire);
-      if (stopping.load(std::memory_order_relaxed)) return;
+    while (wait_for_job(seen)) {
+      seen = job_of(ticket.load(std::memory_order_acquire));
       run_chunks();
-      if (busy_workers.fetch_sub(1, std::memory_order_acq_rel) == 1) {
-        const std::lock_guard lock(mutex);  // pairs with the wait of run(): no wake-up is lost
-        job_done.notify_one();
-      }
     }
   }
 
-  void wait_for_job(uint64_t seen) {
+  // False: the pool is being destroyed.
+  bool wait_for_job(uint64_t seen) {
+    const auto posted = [&] { return job_of(ticket.load(std::memory_order_acquire)) != seen; };
     for (int spin = 0; spin < kSpins; ++spin) {
-      if (job_number.load(std::memory_order_acquire) != seen) return;
+      if (stopping.load(std::memory_order_relaxed)) return false;
+      if (posted()) return true;
       pause_processor();
     }
     std::unique_lock lock(mutex);
-    job_posted.wait(lock, [&] { return job_number.load(std::memory_order_acquire) != seen; });
+    job_posted.wait(lock, [&] { return stopping.load() || posted(); });
+    return !stopping.load();
   }
 
   void run_chunks() {
+    uint64_t taken = ticket.load(std::memory_order_acquire);
     while (true) {
-      const size_t chunk = next_chunk.fetch_add(1, std::memory_order_relaxed);
-      if (chunk >= chunk_count) return;
-      (*function)(chunk);
+      const uint64_t chunks = chunk_count.load(std::memory_order_relaxed);
+      const ChunkFunction* const job = function.load(std::memory_order_relaxed);
+      if (chunk_of(taken) >= chunks) return;
+      // Success means that the job has not changed since `taken` was read, so `chunks` and `job` are its own.
+      if (!ticket.compare_exchange_weak(taken, taken + 1, std::memory_order_acq_rel,
+                                        std::memory_order_acquire))
+        continue;
+      (*job)(chunk_of(taken));
+      if (chunks_done.fetch_add(1, std::memory_order_acq_rel) + 1 == chunks) {
+        const std::lock_guard lock(mutex);  // pairs with the wait in run(): no wake-up is lost
+        job_done.notify_one();
+      }
+      taken = ticket.load(std::memory_order_acquire);
     }
   }
 
   void run(size_t chunks, const ChunkFunction& job) {
-    function = &job;
-    chunk_count = chunks;
-    next_chunk.store(0, std::memory_order_relaxed);
-    busy_workers.store(workers.size(), std::memory_order_relaxed);
+    const uint64_t number = job_of(ticket.load(std::memory_order_relaxed)) + 1;
+    // Closed while the job is being described: no chunk can be taken under the new number yet.
+    ticket.store(number << 32 | 0xFFFFFFFF, std::memory_order_seq_cst);
+    function.store(&job, std::memory_order_relaxed);
+    chunk_count.store(chunks, std::memory_order_relaxed);
+    chunks_done.store(0, std::memory_order_relaxed);
     {
       const std::lock_guard lock(mutex);
-      job_number.fetch_add(1, std::memory_order_release);
+      ticket.store((number + 1) << 32, std::memory_order_release);
     }
     job_posted.notify_all();
     run_chunks();
+    const auto done = [&] { return chunks_done.load(std::memory_order_acquire) == chunks; };
     for (int spin = 0; spin < kSpins; ++spin) {
-      if (busy_workers.load(std::memory_order_acquire) == 0) return;
+      if (done()) return;
       pause_processor();
     }
     std::unique_lock lock(mutex);
-    job_done.wait(lock, [&] { return busy_workers.load(std::memory_order_acquire) == 0; });
+    job_done.wait(lock, done);
   }
 
   std::mutex mutex;
   std::condition_variable job_posted, job_done;
-  std::atomic<uint64_t> job_number{0};
   std::atomic<bool> stopping{false};
-  const ChunkFunction* function = nullptr;
-  size_t chunk_count = 0;
-  alignas(64) std::atomic<size_t> next_chunk{0};
-  alignas(64) std::atomic<size_t> busy_workers{0};
+  std::atomic<const ChunkFunction*> function{nullptr};
+  std::atomic<uint64_t> chunk_count{0};
+  alignas(64) std::atomic<uint64_t> ticket{0};
+  alignas(64) std::atomic<uint64_t> chunks_done{0};
   std::vector<std::thread> workers;  // last: the threads use everything above
 };
 
@@ -128,7 +145,8 @@ size_t available_threads() {
   if (sched_getaffinity(0, sizeof allowed, &allowed) == 0) {
     threads = std::clamp<size_t>(static_cast<size_t>(CPU_COUNT(&allowed)), 1, threads);
   }
-  // cgroup v2: "quota period" in microseconds, or "max period". A container without the file has no limit to tell.
+  // cgroup v2: "quota period" in microseconds, or "max period". A container without the file has no limit to
+  // tell.
   std::ifstream file("/sys/fs/cgroup/cpu.max");
   std::string quota;
   uint64_t period = 0;

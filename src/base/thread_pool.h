@@ -11,7 +11,8 @@ class ChunkFunction {
  public:
   template <class F>
   ChunkFunction(const F& function)  // NOLINT(google-explicit-constructor): a view, like string_view
-      : object_(&function), call_([](const void* object, size_t chunk) { (*static_cast<const F*>(object))(chunk); }) {}
+      : object_(&function),
+        call_([](const void* object, size_t chunk) { (*static_cast<const F*>(object))(chunk); }) {}
   void operator()(size_t chunk) const { call_(object_, chunk); }
 
  private:
@@ -19,9 +20,10 @@ class ChunkFunction {
   void (*call_)(const void*, size_t);
 };
 
-/// Runs the chunks of one job at a time on the calling thread and threads() - 1 workers. Workers spin for a bounded
-/// while between jobs and then sleep, so a busy machine is not made busier. Chunks are handed out from a counter; what
-/// a chunk computes must not depend on which thread runs it. Not reentrant: a chunk may not call run().
+/// Runs the chunks of one job at a time on the calling thread and threads() - 1 workers. Workers spin for a
+/// bounded while between jobs and then sleep, so a busy machine is not made busier. Chunks are handed out
+/// from a counter; what a chunk computes must not depend on which thread runs it. Not reentrant: a chunk may
+/// not call run().
 class ThreadPool {
  public:
   explicit ThreadPool(size_t threads);
@@ -30,7 +32,8 @@ class ThreadPool {
   ~ThreadPool();
 
   size_t threads() const;
-  /// Calls function(0) … function(chunks - 1), each once, and returns when all are done. The function must not throw.
+  /// Calls function(0) … function(chunks - 1), each once, and returns when all are done. The function must
+  /// not throw.
   void run(size_t chunks, ChunkFunction function);
 
  private:
@@ -38,7 +41,8 @@ class ThreadPool {
   std::unique_ptr<State> state_;
 };
 
-/// Threads that this process may use: the CPU affinity mask, further limited by the cgroup's CPU quota (rounded up).
+/// Threads that this process may use: the CPU affinity mask, further limited by the cgroup's CPU quota
+/// (rounded up).
 size_t available_threads();
 
 }  // namespace amphora

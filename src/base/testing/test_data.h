@@ -29,8 +29,8 @@ class TemporaryFolder {
   std::filesystem::path path_;
 };
 
-/// Normally distributed floats, mean 0; the same on every machine for one seed (no std::normal_distribution: its
-/// sequence is the library's choice).
+/// Normally distributed floats, mean 0; the same on every machine for one seed (no std::normal_distribution:
+/// its sequence is the library's choice).
 inline std::vector<float> random_floats(uint64_t seed, size_t count, float deviation = 1.0f) {
   std::mt19937_64 engine(seed);
   std::vector<float> values(count);
@@ -43,7 +43,9 @@ inline std::vector<float> random_floats(uint64_t seed, size_t count, float devia
 }
 
 #ifdef AMPHORA_TEST_DATA
-inline std::filesystem::path test_data(std::string_view name) { return std::filesystem::path(AMPHORA_TEST_DATA) / name; }
+inline std::filesystem::path test_data(std::string_view name) {
+  return std::filesystem::path(AMPHORA_TEST_DATA) / name;
+}
 #endif
 
 }  // namespace amphora::testing
