@@ -1,4 +1,5 @@
-// What can be done with each element type of CMF v2 (docs/formats/cmf.md §3): size rule, scalar decode, encode.
+// What can be done with each element type of CMF v2 (docs/formats/cmf.md §3): size rule, scalar decode,
+// encode.
 #pragma once
 
 #include <cstdint>
@@ -15,23 +16,30 @@ namespace amphora::quant {
 /// Dimensions, outermost first; a matrix is [rows, columns].
 using Shape = std::span<const uint64_t>;
 
-/// One element type. Function members are null where this version cannot do the work (see can_decode, can_encode).
+/// One element type. Function members are null where this version cannot do the work (see can_decode,
+/// can_encode).
 struct Codec {
-  DType dtype;
-  std::string_view name;       ///< as in the specification: "q8_row"
-  std::string_view cli_name;   ///< as `--quant` takes it: "q8"; empty if only the name works
-  /// Whether the type may carry a tensor of this name and shape (the "where" of the specification); otherwise why not.
-  Status (*check_place)(std::string_view tensor_name, Shape shape);
+  DType dtype = DType::kF32;
+  std::string_view name = {};      ///< as in the specification: "q8_row"
+  std::string_view cli_name = {};  ///< as `--quant` takes it: "q8"; empty if only the name works
+  /// Whether the type may carry a tensor of this name and shape (the "where" of the specification); otherwise
+  /// why not. Every other function wants a shape that has passed.
+  Status (*check_place)(std::string_view tensor_name, Shape shape) = nullptr;
   /// Exact payload bytes for a shape; empty on overflow. Null for types whose size depends on their content.
-  std::optional<uint64_t> (*payload_bytes)(Shape shape);
-  /// Checks that need the payload: finite scales and the like (verify). The first fault's offset is from the payload's
-  /// start. Null if anything is valid.
-  Status (*check_payload)(Bytes payload, Shape shape);
-  /// Decodes elements [first, first + out.size()) in row-major order. `payload` has been checked against payload_bytes.
-  void (*decode)(Bytes payload, Shape shape, uint64_t first, std::span<float> out);
-  /// Encodes a whole tensor into `out` (payload_bytes long). Refuses NaN, infinities and what the type cannot hold,
-  /// naming the flat index. `values` holds every element, row-major.
-  Status (*encode)(std::span<const float> values, Shape shape, MutableBytes out);
+  std::optional<uint64_t> (*payload_bytes)(Shape shape) = nullptr;
+  /// For types without payload_bytes: checks the internal tables and that the payload is as long as they say
+  /// (open). The fault's code is "Bounds" for sizes and "Parse" for values, its offset counts from the
+  /// payload's start.
+  Status (*check_tables)(Bytes payload, Shape shape) = nullptr;
+  /// Checks that need the whole payload: finite scales and the like (verify). The first fault's offset is
+  /// from the payload's start; the size and the tables have been checked. Null if anything is valid.
+  Status (*check_payload)(Bytes payload, Shape shape) = nullptr;
+  /// Decodes elements [first, first + out.size()) in row-major order. `payload` has been checked against
+  /// payload_bytes.
+  void (*decode)(Bytes payload, Shape shape, uint64_t first, std::span<float> out) = nullptr;
+  /// Encodes a whole tensor into `out` (payload_bytes long). Refuses NaN, infinities and what the type cannot
+  /// hold, naming the flat index. `values` holds every element, row-major.
+  Status (*encode)(std::span<const float> values, Shape shape, MutableBytes out) = nullptr;
 
   bool can_decode() const { return decode != nullptr; }
   bool can_encode() const { return encode != nullptr; }

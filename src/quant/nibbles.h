@@ -1,0 +1,30 @@
+// Groups of 32 weights as 16 bytes of 4-bit codes: what q4_block and q4_tiled have in common.
+#pragma once
+
+#include <span>
+
+#include "quant/layout.h"
+
+namespace amphora::quant {
+
+inline constexpr uint64_t kNibbleBytes = 16;  ///< of one group
+
+/// (code − 8) · scale of the element `index` of a group; even elements are in the low nibble.
+inline float decode_nibble(const std::byte* nibbles, uint64_t index, float scale) {
+  const auto both = std::to_integer<uint32_t>(nibbles[index / 2]);
+  const auto code = static_cast<int>((index % 2 == 0 ? both : both >> 4) & 15u) - 8;
+  return static_cast<float>(code) * scale;
+}
+
+/// Codes of up to 32 weights; what is missing counts as zero.
+inline void encode_nibbles(std::span<const float> weights, float scale, std::byte* nibbles) {
+  uint32_t codes[kGroup];
+  for (uint64_t i = 0; i < kGroup; ++i)
+    codes[i] = i < weights.size()
+                   ? static_cast<uint32_t>(static_cast<int>(clamp_and_round(weights[i] / scale, -8, 7)) + 8)
+                   : 8u;
+  for (uint64_t i = 0; i < kNibbleBytes; ++i)
+    nibbles[i] = static_cast<std::byte>(codes[2 * i] | codes[2 * i + 1] << 4);
+}
+
+}  // namespace amphora::quant
