@@ -72,8 +72,6 @@ struct ModelSpec {
   /// Keys of `arch` that are known to the specification but that the fields above do not carry (moe, mla,
   /// linear_core …) with their values: a loader that cannot honour one refuses the model by its name.
   std::vector<json::Member> other;
-  /// Keys of `arch` that the specification does not know: ignored, and kept by whatever rewrites the model.
-  std::vector<json::Member> unknown;
 
   bool is_local(uint32_t layer) const;  ///< whether the layer sees only sliding_window positions
 };
@@ -87,6 +85,7 @@ struct PackageTensor {
   /// tensor lose it): the runtime uses it as it is, a conversion with `keep` copies it.
   std::optional<DType> dtype;
   Bytes stored;                ///< mapped bytes of the payload if `dtype` is set
+  Bytes mapped;                ///< the mapped bytes, whatever their type, for page advice; may be empty
   uint64_t stored_bytes = 0;   ///< size in its container
   uint64_t stored_offset = 0;  ///< place in its file
   std::filesystem::path file;  ///< which file
@@ -117,10 +116,12 @@ struct Package {
   std::vector<PackageTensor> tensors;  ///< in the container's order
   std::string_view tokenizer_json;     ///< bytes of a tokenizer.json, empty if there is none
   TokenizerConfig tokenizer;
-  json::Value provenance;          ///< object or null
+  json::Value provenance;  ///< object or null
+  json::Value header;      ///< a CMF source's header, whose unknown keys a rewrite keeps; else null
   /// Set if no model can run from this package: the sentence says why and what to do ("a skill file: …").
   std::optional<std::string> not_runnable;
-  /// Parts that this version cannot carry into another container ("task masks"): convert() refuses, naming them.
+  /// Parts that this version cannot carry into another container ("task masks"): convert() refuses, naming
+  /// them.
   std::vector<std::string> uncarried;
   std::vector<std::string> notes;  ///< what a person should know: files ignored, heads deduplicated …
   std::vector<std::shared_ptr<const void>> owners;  ///< keep the mappings and `tokenizer_json` alive
