@@ -1,0 +1,56 @@
+// A thread that waits for SIGINT and SIGTERM, so that what they cause runs outside signal handlers.
+#include "cli/interrupt.h"
+
+#include <pthread.h>
+#include <signal.h>
+#include <unistd.h>
+
+#include <mutex>
+#include <thread>
+
+#include "base/file.h"
+
+namespace amphora::cli {
+namespace {
+
+std::mutex scope_mutex;
+std::stop_source* scope_source = nullptr;  // of the InterruptScope that is alive
+
+void wait_for_signals(sigset_t signals) {
+  while (true) {
+    int signal = 0;
+    if (sigwait(&signals, &signal) != 0) return;
+    {
+      const std::lock_guard lock(scope_mutex);
+      if (scope_source != nullptr && !scope_source->stop_requested()) {
+        scope_source->request_stop();
+        continue;
+      }
+    }
+    remove_unfinished_files();
+    _exit(kInterruptedStatus);
+  }
+}
+
+}  // namespace
+
+void watch_for_interrupts() {
+  sigset_t signals;
+  sigemptyset(&signals);
+  sigaddset(&signals, SIGINT);
+  sigaddset(&signals, SIGTERM);
+  pthread_sigmask(SIG_BLOCK, &signals, nullptr);
+  std::thread(wait_for_signals, signals).detach();
+}
+
+InterruptScope::InterruptScope() {
+  const std::lock_guard lock(scope_mutex);
+  scope_source = &source_;
+}
+
+InterruptScope::~InterruptScope() {
+  const std::lock_guard lock(scope_mutex);
+  scope_source = nullptr;
+}
+
+}  // namespace amphora::cli

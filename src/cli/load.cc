@@ -1,0 +1,75 @@
+// From a path on the command line to a session that can run.
+#include "cli/load.h"
+
+#include <charconv>
+#include <iostream>
+#include <iterator>
+
+#include "amphora/package.h"
+#include "base/file.h"
+#include "cli/print.h"
+
+namespace amphora::cli {
+
+void SessionArguments::declare(CLI::App& app) {
+  app.add_option("MODEL", model, ".cmf file, GGUF file or Hugging Face directory")->required();
+  app.add_option("--threads", options.threads, "threads (default: all that this process may use)")
+      ->check(CLI::Range(1, 1024));
+  app.add_option("--ctx", options.context, "context in tokens (default: the model's)")->check(CLI::Range(1u, 1u << 28));
+  app.add_option("--kv", kv, "key and value cache: f16, f32 or q8 (default f16; f32 with --exact)")
+      ->check(CLI::IsMember({"f16", "f32", "q8"}));
+  app.add_flag("--exact", options.exact, "reference numerics: f32 activations, sums in order");
+  app.add_option("--kernels", options.kernels, "kernel variant (default: the best that runs here; see 'doctor')");
+}
+
+Result<LoadedModel> load_model(const Globals& globals, const SessionArguments& arguments) {
+  LoadedModel loaded;
+  AMPHORA_ASSIGN(loaded.package, open_package(arguments.model));
+  for (const std::string& note : loaded.package->notes) print_note(globals, note);
+  AMPHORA_ASSIGN(loaded.model, Model::load(loaded.package));
+  SessionOptions options = arguments.options;
+  if (arguments.kv == "f16") options.kv = KvType::kF16;
+  if (arguments.kv == "f32") options.kv = KvType::kF32;
+  if (arguments.kv == "q8") options.kv = KvType::kQ8;
+  AMPHORA_ASSIGN(loaded.session, Session::create(loaded.model, options));
+  return loaded;
+}
+
+Result<std::shared_ptr<const text::Tokenizer>> load_tokenizer(const std::string& path) {
+  if (!std::filesystem::is_directory(path)) {
+    AMPHORA_ASSIGN(const auto mapped, MappedFile::open(path));
+    const std::string_view content = as_text(mapped->bytes());
+    const size_t first = content.find_first_not_of(" \t\r\n");
+    if (first != std::string_view::npos && content[first] == '{') return text::Tokenizer::from_json(content);
+  }
+  AMPHORA_ASSIGN(const auto package, open_package(path));
+  AMPHORA_ASSIGN(const auto vocabulary, Vocabulary::load(package));
+  return vocabulary->tokenizer();
+}
+
+Result<std::vector<TokenId>> parse_token_ids(std::string_view text) {
+  std::vector<TokenId> ids;
+  while (!text.empty()) {
+    const size_t end = std::min(text.find_first_of(", \n\t"), text.size());
+    const std::string_view field = text.substr(0, end);
+    text.remove_prefix(std::min(end + 1, text.size()));
+    if (field.empty()) continue;
+    TokenId id = 0;
+    const auto [rest, error] = std::from_chars(field.data(), field.data() + field.size(), id);
+    if (error != std::errc() || rest != field.data() + field.size()) {
+      return fail(Fault::kUsage, fmt::format("'{}' is not a token id", field));
+    }
+    ids.push_back(id);
+  }
+  if (ids.empty()) return fail(Fault::kUsage, "no token ids given");
+  return ids;
+}
+
+Result<std::string> read_text(const std::string& path) {
+  if (path != "-") return read_small_file(path, kMaxPromptBytes);
+  std::string text{std::istreambuf_iterator<char>(std::cin), std::istreambuf_iterator<char>()};
+  if (text.size() > kMaxPromptBytes) return fail(Fault::kRefused, "standard input is longer than 1 GiB");
+  return text;
+}
+
+}  // namespace amphora::cli

@@ -1,0 +1,45 @@
+// What several verbs share: from a path on the command line to a session that can run.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "amphora/model.h"
+#include "amphora/session.h"
+#include "cli/verb.h"
+#include "engine/prompt.h"
+#include "text/tokenizer.h"
+
+namespace amphora::cli {
+
+inline constexpr uint64_t kMaxPromptBytes = uint64_t{1} << 30;
+
+/// The options of verbs that run a model.
+struct SessionArguments {
+  std::string model;
+  SessionOptions options;
+  std::string kv;
+
+  void declare(CLI::App& app);
+};
+
+struct LoadedModel {
+  std::shared_ptr<const Package> package;
+  std::shared_ptr<const Model> model;
+  std::unique_ptr<Session> session;
+};
+/// Opens the package, plans the model and makes a session; notes of the package go to stderr.
+Result<LoadedModel> load_model(const Globals& globals, const SessionArguments& arguments);
+
+/// A package's tokenizer, or that of a bare tokenizer.json (told by content).
+Result<std::shared_ptr<const text::Tokenizer>> load_tokenizer(const std::string& path);
+
+/// "1,2,3" as token ids.
+Result<std::vector<TokenId>> parse_token_ids(std::string_view text);
+
+/// A file's bytes, or standard input's for "-".
+Result<std::string> read_text(const std::string& path);
+
+}  // namespace amphora::cli

@@ -1,0 +1,33 @@
+// How results, notes and errors reach people: results on stdout, everything else on stderr.
+#pragma once
+
+#include <fmt/format.h>
+
+#include <cstdint>
+#include <string>
+
+#include "amphora/json.h"
+#include "amphora/result.h"
+#include "cli/verb.h"
+
+namespace amphora::cli {
+
+/// Writes to stdout; a reader that has gone away (`| head`) is not an error.
+void print(std::string_view text);
+void print_json_line(const json::Value& value);
+/// `amphora: note: …` on stderr, unless --quiet or --json.
+void print_note(const Globals& globals, std::string_view text);
+/// One line: what, where, at which byte.
+std::string describe(const Error& error);
+
+/// "1.2 GB", "345 kB": decimal units, three significant digits.
+std::string human_bytes(uint64_t bytes);
+/// 16 lower-case hex digits.
+std::string hex64(uint64_t value);
+/// The largest resident size that this process has had, in bytes.
+uint64_t peak_resident_bytes();
+
+inline json::Value text_value(std::string_view text) { return json::Value::string(std::string(text)); }
+inline json::Value count_value(uint64_t count) { return json::Value::unsigned_integer(count); }
+
+}  // namespace amphora::cli

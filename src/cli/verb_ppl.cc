@@ -1,0 +1,61 @@
+// `ppl`: perplexity of a text.
+#include "base/progress.h"
+#include "cli/interrupt.h"
+#include "cli/load.h"
+#include "cli/print.h"
+#include "cli/verb.h"
+
+namespace amphora::cli {
+namespace {
+
+struct Arguments {
+  SessionArguments session;
+  std::string file, tokens_file;
+  uint32_t stride = 0;
+};
+
+Result<std::vector<TokenId>> read_ids(const Arguments& arguments, const LoadedModel& loaded) {
+  if (!arguments.tokens_file.empty()) {
+    AMPHORA_ASSIGN(const std::string text, read_text(arguments.tokens_file));
+    return parse_token_ids(text);
+  }
+  AMPHORA_ASSIGN(const std::string text, read_text(arguments.file));
+  AMPHORA_ASSIGN(const auto vocabulary, Vocabulary::load(loaded.package));
+  return vocabulary->encode_text(text);
+}
+
+Result<int> show_perplexity(const Arguments& arguments, const Globals& globals) {
+  if (arguments.file.empty() == arguments.tokens_file.empty()) {
+    return fail(Fault::kUsage, "give either a FILE or --tokens-file");
+  }
+  AMPHORA_ASSIGN(const LoadedModel loaded, load_model(globals, arguments.session));
+  AMPHORA_ASSIGN(const std::vector<TokenId> ids, read_ids(arguments, loaded));
+  ProgressBar bar("ppl (tokens)", globals.quiet || globals.json);
+  AMPHORA_ASSIGN(const Perplexity result,
+                 perplexity(*loaded.session, ids, {.stride = arguments.stride, .progress = bar.function()}));
+  if (globals.json) {
+    print_json_line(json::Value::object({{"tokens", count_value(result.tokens)},
+                                         {"nll_mean", json::Value::number(result.nll_mean)},
+                                         {"ppl", json::Value::number(result.ppl)},
+                                         {"ppl_stderr", json::Value::number(result.ppl_stderr)}}));
+  } else {
+    print(fmt::format("perplexity {:.6f} ± {:.6f} over {} tokens (mean nll {:.8f})\n", result.ppl, result.ppl_stderr,
+                      result.tokens, result.nll_mean));
+  }
+  return 0;
+}
+
+Action declare(CLI::App& app, const Globals& globals) {
+  auto arguments = std::make_shared<Arguments>();
+  arguments->session.declare(app);
+  app.add_option("FILE", arguments->file, "the text ('-': standard input)");
+  app.add_option("--tokens-file", arguments->tokens_file, "token ids instead of a text");
+  app.add_option("--stride", arguments->stride, "from one window's start to the next (default: the context)");
+  return [arguments, &globals] { return show_perplexity(*arguments, globals); };
+}
+
+}  // namespace
+
+const Verb kPerplexity{"ppl", "perplexity of a text", "amphora ppl model.cmf text.txt", declare};
+
+}  // namespace amphora::cli

@@ -1,0 +1,231 @@
+// `run`: one answer, or a chat on the terminal.
+#include <fmt/chrono.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <iostream>
+#include <random>
+
+#include "cli/interrupt.h"
+#include "cli/load.h"
+#include "cli/print.h"
+#include "cli/verb.h"
+#include "formats/cmf/verify.h"
+#include "text/chat.h"
+
+namespace amphora::cli {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+struct Arguments {
+  SessionArguments session;
+  std::string prompt, prompt_file, system, chat_template;
+  std::vector<std::string> stop;
+  bool raw = false, verify = false, stats = false, parse_special = false, ignore_eos = false;
+  std::optional<uint32_t> max_tokens;
+  std::optional<uint64_t> seed;
+  SamplingOptions sampling;
+};
+
+struct Runner {
+  const Arguments& arguments;
+  const Globals& globals;
+  Clock::time_point started;
+  LoadedModel loaded;
+  std::shared_ptr<const Vocabulary> vocabulary;
+  std::optional<ChatFormat> chat;
+  GenerateOptions options;
+};
+
+double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
+
+json::Value message_value(std::string_view role, std::string_view content) {
+  return json::Value::object({{"role", text_value(role)}, {"content", text_value(content)}});
+}
+
+Status check_before_running(const Arguments& arguments) {
+  AMPHORA_ASSIGN(const cmf::VerifyReport report, cmf::verify(arguments.session.model));
+  for (const cmf::Finding& finding : report.findings) {
+    if (finding.level() == cmf::Level::kError) return std::unexpected(to_error(finding));
+  }
+  return {};
+}
+
+// The template that the user names, or the model's own. A file without one runs raw, and says so.
+Result<std::optional<ChatFormat>> choose_chat_format(const Runner& runner, bool needs_chat) {
+  const Arguments& arguments = runner.arguments;
+  if (arguments.raw) {
+    if (needs_chat) return fail(Fault::kUsage, "--raw needs a prompt: -p or -f");
+    return std::nullopt;
+  }
+  if (!arguments.chat_template.empty()) {
+    if (arguments.chat_template == "chatml") {
+      AMPHORA_ASSIGN(ChatFormat format, ChatFormat::create(runner.vocabulary, text::chatml_template()));
+      return std::optional(std::move(format));
+    }
+    AMPHORA_ASSIGN(const std::string source, read_text(arguments.chat_template));
+    AMPHORA_ASSIGN(ChatFormat format, ChatFormat::create(runner.vocabulary, source));
+    return std::optional(std::move(format));
+  }
+  if (!runner.loaded.package->tokenizer.chat_template && !needs_chat) {
+    if (!arguments.system.empty()) {
+      return fail(Fault::kUsage, "--system needs a chat template, and the model has none; see --chat-template");
+    }
+    print_note(runner.globals, "the model has no chat template: the prompt is completed as it stands");
+    return std::nullopt;
+  }
+  AMPHORA_ASSIGN(ChatFormat format, ChatFormat::create(runner.vocabulary));
+  return std::optional(std::move(format));
+}
+
+void print_piece(const Runner& runner, const GeneratedPiece& piece) {
+  if (runner.globals.json) {
+    json::Value line = json::Value::object();
+    if (piece.id) line.set("id", count_value(*piece.id));
+    line.set("text", text_value(piece.text));
+    print_json_line(line);
+    return;
+  }
+  print(piece.text);
+  std::fflush(stdout);
+}
+
+void print_statistics(const Runner& runner, const GenerateResult& result, double first_token_seconds) {
+  const MemoryUse memory = runner.loaded.session->memory();
+  fmt::print(stderr,
+             "prompt {} tokens{} at {:.1f} tok/s · {} tokens at {:.1f} tok/s · first token after {:.0f} ms · peak RSS {} "
+             "(weights mapped {}, cache {}) · {} threads, {} kernels · seed {}\n",
+             result.prompt_tokens, result.cached_tokens > 0 ? fmt::format(" ({} kept)", result.cached_tokens) : "",
+             result.prefill_tokens_per_second(), result.ids.size(), result.decode_tokens_per_second(),
+             first_token_seconds * 1e3, human_bytes(peak_resident_bytes()), human_bytes(memory.weights_mapped),
+             human_bytes(memory.kv_used), runner.loaded.session->threads(), runner.loaded.session->kernels(),
+             runner.options.sampling.seed);
+}
+
+void print_summary(const GenerateResult& result, double first_token_seconds) {
+  print_json_line(json::Value::object(
+      {{"done", json::Value::boolean(true)},
+       {"text", text_value(result.text)},
+       {"finish", text_value(name_of(result.finish))},
+       {"prompt_tokens", count_value(result.prompt_tokens)},
+       {"tokens", count_value(result.ids.size())},
+       {"prefill_tps", json::Value::number(result.prefill_tokens_per_second())},
+       {"decode_tps", json::Value::number(result.decode_tokens_per_second())},
+       {"ttft_ms", json::Value::number(first_token_seconds * 1e3)},
+       {"peak_rss_mb", json::Value::number(static_cast<double>(peak_resident_bytes()) / 1e6)}}));
+}
+
+// Generates once; `since` is when the user's waiting began.
+Result<GenerateResult> answer(Runner& runner, std::span<const TokenId> ids, Clock::time_point since) {
+  std::optional<double> first_token_seconds;
+  const InterruptScope interrupt;
+  runner.options.interrupt = interrupt.token();
+  AMPHORA_ASSIGN(const GenerateResult result, generate(*runner.loaded.session, *runner.vocabulary, ids, runner.options,
+                                                       [&](const GeneratedPiece& piece) {
+                                                         if (!first_token_seconds) first_token_seconds = seconds_since(since);
+                                                         print_piece(runner, piece);
+                                                       }));
+  if (runner.globals.json) {
+    print_summary(result, first_token_seconds.value_or(seconds_since(since)));
+  } else {
+    print("\n");
+    std::fflush(stdout);
+    if (runner.arguments.stats) print_statistics(runner, result, first_token_seconds.value_or(seconds_since(since)));
+  }
+  return result;
+}
+
+Result<int> run_once(Runner& runner, const std::string& prompt) {
+  std::vector<TokenId> ids;
+  if (runner.chat) {
+    text::ChatRequest request;
+    std::vector<json::Value> messages;
+    if (!runner.arguments.system.empty()) messages.push_back(message_value("system", runner.arguments.system));
+    messages.push_back(message_value("user", prompt));
+    request.messages = json::Value::array(std::move(messages));
+    AMPHORA_ASSIGN(ids, runner.chat->encode(request));
+  } else {
+    AMPHORA_ASSIGN(ids, runner.vocabulary->encode_text(prompt, runner.arguments.parse_special));
+  }
+  AMPHORA_ASSIGN(const GenerateResult result, answer(runner, ids, runner.started));
+  return result.finish == Finish::kInterrupted ? kInterruptedStatus : 0;
+}
+
+Result<int> run_chat(Runner& runner) {
+  const bool terminal = ::isatty(STDIN_FILENO) == 1 && !runner.globals.json;
+  if (terminal) {
+    fmt::print(stderr, "Chat with {}: an empty line or Ctrl-D ends it, Ctrl-C stops an answer.\n",
+               runner.loaded.package->path.filename().string());
+  }
+  text::ChatRequest request;
+  std::vector<json::Value> messages;
+  if (!runner.arguments.system.empty()) messages.push_back(message_value("system", runner.arguments.system));
+  std::string line;
+  while (true) {
+    if (terminal) fmt::print(stderr, "> ");
+    if (!std::getline(std::cin, line) || (terminal && line.empty())) break;
+    if (line.empty()) continue;
+    const Clock::time_point since = Clock::now();
+    messages.push_back(message_value("user", line));
+    request.messages = json::Value::array(messages);
+    AMPHORA_ASSIGN(const std::vector<TokenId> ids, runner.chat->encode(request));
+    AMPHORA_ASSIGN(const GenerateResult result, answer(runner, ids, since));
+    messages.push_back(message_value("assistant", result.text));
+  }
+  return 0;
+}
+
+Result<int> run(const Arguments& arguments, const Globals& globals) {
+  Runner runner{.arguments = arguments, .globals = globals, .started = Clock::now(), .loaded = {}, .vocabulary = {},
+                .chat = {}, .options = {}};
+  if (!arguments.prompt.empty() && !arguments.prompt_file.empty()) return fail(Fault::kUsage, "give -p or -f, not both");
+  AMPHORA_TRY(check_sampling(arguments.sampling));
+  const bool needs_chat = arguments.prompt.empty() && arguments.prompt_file.empty();
+  std::string prompt = arguments.prompt;
+  if (!arguments.prompt_file.empty()) {
+    AMPHORA_ASSIGN(prompt, read_text(arguments.prompt_file));
+  }
+  if (arguments.verify) AMPHORA_TRY(check_before_running(arguments));
+  AMPHORA_ASSIGN(runner.loaded, load_model(globals, arguments.session));
+  AMPHORA_ASSIGN(runner.vocabulary, Vocabulary::load(runner.loaded.package));
+  AMPHORA_ASSIGN(runner.chat, choose_chat_format(runner, needs_chat));
+
+  runner.options.max_tokens = arguments.max_tokens;
+  runner.options.stop = arguments.stop;
+  runner.options.ignore_eos = arguments.ignore_eos;
+  runner.options.sampling = arguments.sampling;
+  runner.options.sampling.seed = arguments.seed ? *arguments.seed : uint64_t{std::random_device()()};
+  return needs_chat ? run_chat(runner) : run_once(runner, prompt);
+}
+
+Action declare(CLI::App& app, const Globals& globals) {
+  auto arguments = std::make_shared<Arguments>();
+  arguments->session.declare(app);
+  app.add_option("-p,--prompt", arguments->prompt, "the prompt (without -p and -f: a chat on the terminal)");
+  app.add_option("-f,--file", arguments->prompt_file, "a file with the prompt ('-': standard input)");
+  app.add_option("--system", arguments->system, "the system message");
+  app.add_flag("--raw", arguments->raw, "complete the prompt as it stands, without a chat template");
+  app.add_flag("--parse-special", arguments->parse_special, "with --raw: special tokens in the prompt count as such");
+  app.add_option("--chat-template", arguments->chat_template, "'chatml' or a template file, instead of the model's own");
+  app.add_option("--max-tokens", arguments->max_tokens, "at most so many tokens (default: to the context's end)");
+  app.add_option("--temp", arguments->sampling.temperature, "temperature; 0 takes the likeliest token")->capture_default_str();
+  app.add_option("--top-k", arguments->sampling.top_k, "keep the k likeliest; 0: all")->capture_default_str();
+  app.add_option("--top-p", arguments->sampling.top_p, "keep the fewest that reach this probability")->capture_default_str();
+  app.add_option("--min-p", arguments->sampling.min_p, "drop what is below this share of the likeliest")->capture_default_str();
+  app.add_option("--repeat-penalty", arguments->sampling.repeat_penalty, "against repeating recent tokens; 1: off")
+      ->capture_default_str();
+  app.add_option("--seed", arguments->seed, "seed of the sampler (default: random, shown by --stats)");
+  app.add_option("--stop", arguments->stop, "end where this text begins (may be given several times)")->allow_extra_args(false);
+  app.add_flag("--ignore-eos", arguments->ignore_eos, "go on after the end-of-sequence token");
+  app.add_flag("--verify", arguments->verify, "check all of the file's hashes first");
+  app.add_flag("--stats", arguments->stats, "tokens, speed and memory on stderr at the end");
+  return [arguments, &globals] { return run(*arguments, globals); };
+}
+
+}  // namespace
+
+const Verb kRun{"run", "answer a prompt, or chat", "amphora run model.cmf -p 'The capital of France is' --raw --max-tokens 20",
+                declare};
+
+}  // namespace amphora::cli

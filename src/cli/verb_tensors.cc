@@ -1,0 +1,139 @@
+// `tensors`: one row per tensor of a CMF file, with statistics of the decoded values on request.
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "base/checked.h"
+#include "cli/name_filter.h"
+#include "cli/print.h"
+#include "cli/verb.h"
+#include "crypto/hash64.h"
+#include "formats/cmf/cmf_file.h"
+#include "quant/codec.h"
+
+namespace amphora::cli {
+namespace {
+
+constexpr uint64_t kBlockElements = uint64_t{1} << 18;
+
+struct Arguments {
+  std::string file;
+  std::string filter;
+  bool stats = false;
+  uint64_t values = 0;
+};
+
+struct Statistics {
+  double sum = 0, sum_of_squares = 0;
+  double least = std::numeric_limits<double>::infinity(), greatest = -std::numeric_limits<double>::infinity();
+  uint64_t f32_hash64 = 0;
+  std::vector<float> first_values;
+};
+
+Result<Statistics> measure(const cmf::CmfFile& file, const cmf::TensorRecord& tensor, uint64_t value_count) {
+  const quant::Codec* codec = quant::find_codec(tensor.dtype);
+  if (!codec->can_decode()) {
+    return fail_at(Fault::kUnsupported, {}, std::string(tensor.name), tensor.offset,
+                   fmt::format("this version does not decode {}", codec->name));
+  }
+  Statistics statistics;
+  crypto::Hash64 hash;
+  std::vector<float> block(static_cast<size_t>(std::min(tensor.elements(), kBlockElements)));
+  for (uint64_t first = 0; first < tensor.elements(); first += kBlockElements) {
+    const std::span<float> values(block.data(), static_cast<size_t>(std::min(kBlockElements, tensor.elements() - first)));
+    codec->decode(file.payload(tensor), tensor.shape, first, values);
+    for (const float value : values) {
+      statistics.sum += value;
+      statistics.sum_of_squares += double{value} * value;
+      statistics.least = std::min<double>(statistics.least, value);
+      statistics.greatest = std::max<double>(statistics.greatest, value);
+      if (statistics.first_values.size() < value_count) statistics.first_values.push_back(value);
+    }
+    hash.update(std::as_bytes(std::span<const float>(values)));  // little-endian hosts only, as the whole runtime
+  }
+  statistics.f32_hash64 = hash.finish();
+  return statistics;
+}
+
+// JSON has no NaN and no infinities; null says that a sum is not a number.
+json::Value number_or_null(double value) { return std::isfinite(value) ? json::Value::number(value) : json::Value(); }
+
+json::Value row_value(const cmf::TensorRecord& tensor, const std::optional<Statistics>& statistics) {
+  std::vector<json::Value> shape;
+  for (const uint64_t dimension : tensor.shape) shape.push_back(count_value(dimension));
+  json::Value row = json::Value::object({{"name", text_value(tensor.name)},
+                                         {"dtype", text_value(quant::name_of(tensor.dtype))},
+                                         {"shape", json::Value::array(std::move(shape))},
+                                         {"off", count_value(tensor.offset)},
+                                         {"nbytes", count_value(tensor.bytes)},
+                                         {"hash", text_value(hex64(tensor.hash))}});
+  if (!statistics) return row;
+  row.set("sum", number_or_null(statistics->sum));
+  row.set("sumsq", number_or_null(statistics->sum_of_squares));
+  row.set("min", number_or_null(statistics->least));
+  row.set("max", number_or_null(statistics->greatest));
+  row.set("f32_hash64", text_value(hex64(statistics->f32_hash64)));
+  if (!statistics->first_values.empty()) {
+    std::vector<json::Value> values;
+    for (const float value : statistics->first_values) {
+      values.push_back(std::isfinite(value) ? json::Value::number(value) : json::Value());
+    }
+    row.set("values", json::Value::array(std::move(values)));
+  }
+  return row;
+}
+
+void print_row(const cmf::TensorRecord& tensor, const std::optional<Statistics>& statistics) {
+  std::string line = fmt::format("{:<52} {:<8} [{}] {}", tensor.name, quant::name_of(tensor.dtype),
+                                 fmt::join(tensor.shape, ", "), human_bytes(tensor.bytes));
+  if (statistics) {
+    line += fmt::format("  min {:.6g} max {:.6g} sum {:.9g} sumsq {:.9g} f32_hash64 {}", statistics->least,
+                        statistics->greatest, statistics->sum, statistics->sum_of_squares, hex64(statistics->f32_hash64));
+    if (!statistics->first_values.empty()) line += fmt::format("  values {}", fmt::join(statistics->first_values, " "));
+  }
+  print(line + "\n");
+}
+
+Result<int> list_tensors(const Arguments& arguments, const Globals& globals) {
+  AMPHORA_ASSIGN(const cmf::CmfFile file, cmf::CmfFile::open(arguments.file));
+  AMPHORA_ASSIGN(const NameFilter filter, NameFilter::create(arguments.filter));
+  std::vector<json::Value> rows;
+  uint64_t shown = 0, bytes = 0;
+  for (const cmf::TensorRecord& tensor : file.tensors()) {
+    if (!filter.matches(tensor.name)) continue;
+    std::optional<Statistics> statistics;
+    if (arguments.stats || arguments.values > 0) {
+      AMPHORA_ASSIGN(statistics, measure(file, tensor, arguments.values));
+    }
+    ++shown;
+    bytes += tensor.bytes;
+    if (globals.json) {
+      rows.push_back(row_value(tensor, statistics));
+    } else {
+      print_row(tensor, statistics);
+    }
+  }
+  if (globals.json) {
+    print_json_line(json::Value::array(std::move(rows)));
+  } else if (!globals.quiet) {
+    print(fmt::format("{} tensors, {}\n", shown, human_bytes(bytes)));
+  }
+  return 0;
+}
+
+Action declare(CLI::App& app, const Globals& globals) {
+  auto arguments = std::make_shared<Arguments>();
+  app.add_option("FILE", arguments->file, "a .cmf file")->required();
+  app.add_option("--filter", arguments->filter, "only names that this regular expression finds");
+  app.add_flag("--stats", arguments->stats, "minimum, maximum, sums and hash of the decoded values");
+  app.add_option("--values", arguments->values, "show the first N decoded values (implies --stats)")
+      ->check(CLI::Range(1, 1 << 20));
+  return [arguments, &globals] { return list_tensors(*arguments, globals); };
+}
+
+}  // namespace
+
+const Verb kTensors{"tensors", "list a file's tensors", "amphora tensors model.cmf --filter 'layers\\.0\\.' --stats",
+                    declare};
+
+}  // namespace amphora::cli

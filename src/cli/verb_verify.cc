@@ -1,0 +1,87 @@
+// `verify`: the whole chain of checks of a file, a finding per line.
+#include <filesystem>
+
+#include "base/progress.h"
+#include "cli/print.h"
+#include "cli/verb.h"
+#include "formats/cmf/verify.h"
+
+namespace amphora::cli {
+namespace {
+
+struct Arguments {
+  std::vector<std::string> files;
+  bool strong = false;
+};
+
+json::Value finding_value(const cmf::Finding& finding) {
+  const auto text_or_null = [](const std::string& text) { return text.empty() ? json::Value() : text_value(text); };
+  return json::Value::object({{"level", text_value(name_of(finding.level()))},
+                              {"code", text_value(name_of(finding.code))},
+                              {"section", text_value(name_of(finding.section))},
+                              {"offset", count_value(finding.offset)},
+                              {"tensor", text_or_null(finding.tensor)},
+                              {"path", text_or_null(finding.path)},
+                              {"message", text_value(finding.message)}});
+}
+
+json::Value report_value(const std::string& file, const cmf::VerifyReport& report) {
+  std::vector<json::Value> findings;
+  for (const cmf::Finding& finding : report.findings) findings.push_back(finding_value(finding));
+  return json::Value::object({{"file", text_value(file)},
+                              {"format", text_value("cmf")},
+                              {"valid", json::Value::boolean(report.valid())},
+                              {"findings", json::Value::array(std::move(findings))},
+                              {"signature", text_value(name_of(report.signature))}});
+}
+
+void print_report(const std::string& file, const cmf::VerifyReport& report, bool quiet) {
+  for (const cmf::Finding& finding : report.findings) {
+    if (quiet && finding.level() == cmf::Level::kNote) continue;
+    const Error error = to_error(finding);
+    print(fmt::format("{}: {}: {}\n", file, name_of(finding.level()), describe(error)));
+  }
+  print(fmt::format("{}: {}, signature {}\n", file, report.valid() ? "valid" : "INVALID", name_of(report.signature)));
+}
+
+// The status of a file that was judged: its first error decides.
+int status_of(const cmf::VerifyReport& report) {
+  for (const cmf::Finding& finding : report.findings) {
+    if (finding.level() == cmf::Level::kError) return exit_status(fault_of(finding.code));
+  }
+  return 0;
+}
+
+Result<int> verify_files(const Arguments& arguments, const Globals& globals) {
+  int worst = 0;
+  for (const std::string& file : arguments.files) {
+    ProgressBar bar("verify " + std::filesystem::path(file).filename().string(), globals.quiet || globals.json);
+    const auto report = cmf::verify(file, {.strong = arguments.strong, .progress = bar.function()});
+    if (!report) {
+      if (arguments.files.size() == 1) return std::unexpected(report.error());
+      fmt::print(stderr, "amphora verify: {}\n", describe(report.error()));
+      worst = std::max(worst, exit_status(report.error().fault));
+      continue;
+    }
+    if (globals.json) {
+      print_json_line(report_value(file, *report));
+    } else {
+      print_report(file, *report, globals.quiet);
+    }
+    worst = std::max(worst, status_of(*report));
+  }
+  return worst;
+}
+
+Action declare(CLI::App& app, const Globals& globals) {
+  auto arguments = std::make_shared<Arguments>();
+  app.add_option("FILE", arguments->files, "files to check")->required();
+  app.add_flag("--strong", arguments->strong, "also demand a good signature beside each file");
+  return [arguments, &globals] { return verify_files(*arguments, globals); };
+}
+
+}  // namespace
+
+const Verb kVerify{"verify", "check everything that a file says about itself", "amphora verify model.cmf", declare};
+
+}  // namespace amphora::cli
