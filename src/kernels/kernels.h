@@ -1,7 +1,9 @@
-// The operations of inference over whole matrices and vectors, each in several variants with the same results.
+// The operations of inference over whole matrices and vectors, each in several variants with the same
+// results.
 //
-// Every operation has one fixed order of arithmetic, in which the result of a row never depends on the other rows of the
-// batch, on the number of threads or on the variant: scalar, AVX2 and AVX-512 give the same bits (docs/numerics.md).
+// Every operation has one fixed order of arithmetic, in which the result of a row never depends on the other
+// rows of the batch, on the number of threads or on the variant: scalar, AVX2 and AVX-512 give the same bits
+// (docs/numerics.md).
 #pragma once
 
 #include <cstddef>
@@ -17,15 +19,16 @@
 
 namespace amphora::kernels {
 
-/// A weight matrix in the payload layout of its dtype. Row r gives output r. The bytes belong to someone else.
+/// A weight matrix in the payload layout of its dtype. Row r gives output r. The bytes belong to someone
+/// else.
 struct Matrix {
   DType dtype = DType::kF32;
   uint64_t rows = 0, columns = 0;
   Bytes payload;
 };
 
-/// kFast: int8 activations (one scale per group of 32) against 8- and 4-bit weights, f32 activations against f32, f16
-/// and bf16 weights. kExact: f32 activations against decoded weights, sums in order of the columns.
+/// kFast: int8 activations (one scale per group of 32) against 8- and 4-bit weights, f32 activations against
+/// f32, f16 and bf16 weights. kExact: f32 activations against decoded weights, sums in order of the columns.
 enum class Numerics : uint8_t { kFast, kExact };
 
 /// A set of implementations for one kind of processor.
@@ -77,8 +80,8 @@ void decode_row(const Matrix& matrix, uint64_t row, float* out);
 
 enum class KvType : uint8_t { kF32, kF16, kQ8 };
 
-/// Keys and values of one layer. Layout: per kv head, per position, head_dim elements (kQ8: int8 codes, then one f32
-/// scale per group of 32 — or of head_dim if that is smaller). bytes_per_position counts one head.
+/// Keys and values of one layer. Layout: per kv head, per position, head_dim elements (kQ8: int8 codes, then
+/// one f32 scale per group of 32 — or of head_dim if that is smaller). bytes_per_position counts one head.
 struct KvView {
   KvType type = KvType::kF16;
   size_t kv_heads = 0, head_dim = 0, capacity = 0;  ///< capacity in positions
@@ -87,8 +90,8 @@ struct KvView {
 };
 size_t kv_bytes_per_position(KvType type, size_t head_dim);
 /// Stores keys and values [tokens, kv_heads, head_dim] at positions first_position ….
-void kv_store(const Executor& executor, const KvView& kv, size_t first_position, size_t tokens, const float* keys,
-              const float* values);
+void kv_store(const Executor& executor, const KvView& kv, size_t first_position, size_t tokens,
+              const float* keys, const float* values);
 
 struct AttentionArguments {
   const float* queries = nullptr;  ///< [tokens, heads, head_dim], rotated
@@ -104,15 +107,19 @@ struct AttentionArguments {
 void attention(const Executor& executor, const AttentionArguments& arguments);
 
 /// out[t] = x[t] / rms(x[t]) · (one_plus ? 1 + w : w), rows of `columns`; `out` may be `x`.
-void rms_norm(const Executor& executor, const float* x, const float* weights, size_t rows, size_t columns, float eps,
-              bool one_plus, float* out);
-/// Rotates the first 2·half dimensions of each head in place, half-split pairs (i, i + half) (Hugging Face layout);
-/// cosines and sines are [tokens, half].
+void rms_norm(const Executor& executor, const float* x, const float* weights, size_t rows, size_t columns,
+              float eps, bool one_plus, float* out);
+/// Rotates the first 2·half dimensions of each head in place, half-split pairs (i, i + half) (Hugging Face
+/// layout); cosines and sines are [tokens, half].
 void rope(const Executor& executor, float* x, size_t tokens, size_t heads, size_t head_dim, size_t half,
           const float* cosines, const float* sines);
 /// gate[i] = act(gate[i]) · up[i].
 void silu_multiply(const Executor& executor, float* gate, const float* up, size_t count);
 void gelu_tanh_multiply(const Executor& executor, float* gate, const float* up, size_t count);
+/// x[i] = cap · tanh(x[i] / cap).
+void softcap(const Executor& executor, float* x, float cap, size_t count);
+/// x[i] *= factor.
+void scale(const Executor& executor, float* x, float factor, size_t count);
 /// x[i] += y[i].
 void add(const Executor& executor, float* x, const float* y, size_t count);
 /// x[t, i] += bias[i].

@@ -1,0 +1,33 @@
+// All that is written once over lanes, and its table. Included after a lanes_*.h.
+#pragma once
+
+#include "kernels/body/attention.h"
+#include "kernels/body/dense.h"
+#include "kernels/body/elementwise.h"
+#include "kernels/body/norm_rope.h"
+#include "kernels/body/quantise.h"
+
+namespace amphora::kernels::AMPHORA_VARIANT {
+
+inline constexpr LaneKernels kLaneKernels = {
+    .quantise = quantise,
+    .multiply_dense = multiply_dense,
+    .multiply_exact = multiply_exact,
+    .load_kv = load_kv,
+    .store_kv = store_kv,
+    .attention_scores = attention_scores,
+    .attention_weights = attention_weights,
+    .attention_values = attention_values,
+    .attention_merge = attention_merge,
+    .exponential = exponential,
+    .rms_norm = rms_norm,
+    .rope = rope,
+    .scale = scale,
+    .softcap = softcap,
+    .silu_multiply = silu_multiply,
+    .gelu_tanh_multiply = gelu_tanh_multiply,
+    .add = add_to,
+    .argmax = argmax,
+};
+
+}  // namespace amphora::kernels::AMPHORA_VARIANT

@@ -1,0 +1,75 @@
+// The function table of a variant: what the operations in kernels.h are made of.
+//
+// Everything here works on the calling thread; the operations split the work and share it out. A new variant
+// is one file with a `const Variant` and one line in dispatch.cc.
+#pragma once
+
+#include "kernels/activations.h"
+#include "kernels/kernels.h"
+
+namespace amphora::kernels {
+
+/// Products of int8 activations with q8_row, q8_2f, q4_tiled and (if its rows are whole groups) q4_block.
+struct Int8Kernels {
+  /// From this many tokens on the tiles pay; the activations are then quantised to tiles.
+  size_t least_tiled_tokens;
+  /// Rows [first, last) times one token of untiled activations: out[row - first].
+  void (*multiply_row)(const Matrix& weights, size_t first, size_t last, const Quantised& x, size_t token,
+                       float* out);
+  /// Rows [first, last) times all tokens of tiled activations: out[token · out_stride + row - first].
+  void (*multiply_tiles)(const Matrix& weights, size_t first, size_t last, const Quantised& x, float* out,
+                         size_t out_stride);
+};
+
+/// What is written once over sixteen float lanes (lanes_*.h) and compiled for every variant.
+struct LaneKernels {
+  /// Quantises one row, times `field` if there is one, into `groups` groups (Quantised); what lies beyond
+  /// `columns` is 0.
+  void (*quantise)(const float* x, const float* field, size_t columns, size_t groups, int8_t* codes,
+                   float* scales, int32_t* sums);
+  /// Rows [first, last) of an f32, f16 or bf16 matrix: out[token · out_stride + row - first].
+  void (*multiply_dense)(const Matrix& weights, size_t first, size_t last, const float* x, size_t tokens,
+                         float* out, size_t out_stride);
+  /// sums[token][16] += panel[column][16] · x[token][column], column by column.
+  void (*multiply_exact)(const float* panel, size_t columns, const float* x, size_t x_stride, size_t tokens,
+                         float* sums);
+
+  /// Keys or values of `count` positions as f32 [count, head_dim].
+  void (*load_kv)(KvType type, const std::byte* from, size_t count, size_t head_dim, float* out);
+  void (*store_kv)(KvType type, const float* from, size_t head_dim, std::byte* out);
+  /// scores[head · kAttentionBlock + position] of `heads` queries against `count` keys, scaled and capped.
+  void (*attention_scores)(const float* queries, size_t heads, const float* keys, size_t count,
+                           size_t head_dim, float scale, float softcap, float* scores);
+  /// Turns scores [first, last) of a block into exp(score - maximum), the others into 0.
+  void (*attention_weights)(float* scores, size_t first, size_t last, float* maximum, float* sum);
+  /// out[head] += Σ weight[head · kAttentionBlock + position] · value[position], position by position.
+  void (*attention_values)(const float* weights, size_t heads, const float* values, size_t count,
+                           size_t head_dim, float* out);
+  /// out = out · old_factor + block · new_factor.
+  void (*attention_merge)(float* out, float old_factor, const float* block, float new_factor, size_t count);
+  float (*exponential)(float x);
+
+  void (*rms_norm)(const float* x, const float* weights, size_t columns, float eps, bool one_plus,
+                   float* out);
+  void (*rope)(float* x, size_t half, const float* cosines, const float* sines);
+  void (*scale)(float* x, float factor, size_t count);
+  void (*softcap)(float* x, float cap, size_t count);
+  void (*silu_multiply)(float* gate, const float* up, size_t count);
+  void (*gelu_tanh_multiply)(float* gate, const float* up, size_t count);
+  void (*add)(float* x, const float* y, size_t count);
+  size_t (*argmax)(const float* values, size_t count);
+};
+
+/// Positions per block of attention; blocks start at multiples of it.
+inline constexpr size_t kAttentionBlock = 64;
+
+struct Variant {
+  std::string_view name;
+  bool (*runs_here)();
+  const Int8Kernels* int8;
+  const LaneKernels* lanes;
+};
+
+extern const Variant kScalar;
+
+}  // namespace amphora::kernels
