@@ -1,5 +1,5 @@
 # The rooms in their order, each with what it may use: only rooms above it. docs/architecture.md says what each holds.
-amphora_room(base LIBRARIES fmt::fmt spdlog::spdlog Threads::Threads nlohmann_json::nlohmann_json)
+amphora_room(base LIBRARIES fmt::fmt spdlog::spdlog Threads::Threads nlohmann_json::nlohmann_json PkgConfig::PCRE2)
 amphora_room(crypto USES base LIBRARIES OpenSSL::Crypto)
 amphora_room(unicode USES base LIBRARIES PkgConfig::UTF8PROC)
 amphora_room(quant USES base)

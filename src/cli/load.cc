@@ -15,11 +15,13 @@ void SessionArguments::declare(CLI::App& app) {
   app.add_option("MODEL", model, ".cmf file, GGUF file or Hugging Face directory")->required();
   app.add_option("--threads", options.threads, "threads (default: all that this process may use)")
       ->check(CLI::Range(1, 1024));
-  app.add_option("--ctx", options.context, "context in tokens (default: the model's)")->check(CLI::Range(1u, 1u << 28));
+  app.add_option("--ctx", options.context, "context in tokens (default: the model's)")
+      ->check(CLI::Range(1u, 1u << 28));
   app.add_option("--kv", kv, "key and value cache: f16, f32 or q8 (default f16; f32 with --exact)")
       ->check(CLI::IsMember({"f16", "f32", "q8"}));
   app.add_flag("--exact", options.exact, "reference numerics: f32 activations, sums in order");
-  app.add_option("--kernels", options.kernels, "kernel variant (default: the best that runs here; see 'doctor')");
+  app.add_option("--kernels", options.kernels,
+                 "kernel variant (default: the best that runs here; see 'doctor')");
 }
 
 Result<LoadedModel> load_model(const Globals& globals, const SessionArguments& arguments) {

@@ -16,8 +16,9 @@
 namespace amphora::cli {
 namespace {
 
-constexpr std::array<const Verb*, 12> kVerbs = {&kConvert,  &kRun,        &kInfo,   &kTensors, &kVerify,     &kTokenize,
-                                                &kDetokenize, &kRender, &kLogits, &kPerplexity, &kBench, &kDoctor};
+constexpr std::array<const Verb*, 12> kVerbs = {&kConvert, &kRun,        &kInfo,       &kTensors,
+                                                &kVerify,  &kTokenize,   &kDetokenize, &kRender,
+                                                &kLogits,  &kPerplexity, &kBench,      &kDoctor};
 
 // How many single-character edits lie between two words.
 size_t edit_distance(std::string_view a, std::string_view b) {
@@ -34,10 +35,16 @@ size_t edit_distance(std::string_view a, std::string_view b) {
   return row.back();
 }
 
+const Verb* find_verb(std::string_view name) {
+  const auto found = std::ranges::find(kVerbs, name, &Verb::name);
+  return found == kVerbs.end() ? nullptr : *found;
+}
+
 int unknown_verb(std::string_view word) {
   const Verb* nearest = *std::ranges::min_element(
       kVerbs, {}, [&](const Verb* verb) { return edit_distance(word, verb->name); });
-  fmt::print(stderr, "amphora: no verb '{}'; did you mean '{}'? 'amphora help' lists them all\n", word, nearest->name);
+  fmt::print(stderr, "amphora: no verb '{}'; did you mean '{}'? 'amphora help' lists them all\n", word,
+             nearest->name);
   return exit_status(Fault::kUsage);
 }
 
@@ -53,8 +60,9 @@ int run(int argc, char** argv) {
   app.set_version_flag("--version", "amphora " AMPHORA_VERSION);
   app.set_help_flag("-h,--help", "this text");
   app.require_subcommand(0, 1);
-  app.footer("'amphora help VERB' shows a verb's options. Exit status: 0 done, 1 the answer is no, 2 wrong usage,\n"
-             "3 file system or network trouble, 4 valid but unsupported here, 130 interrupted.");
+  app.footer(
+      "'amphora help VERB' shows a verb's options. Exit status: 0 done, 1 the answer is no, 2 wrong usage,\n"
+      "3 file system or network trouble, 4 valid but unsupported here, 130 interrupted.");
 
   Globals globals;
   std::vector<Declared> declared;
@@ -71,7 +79,8 @@ int run(int argc, char** argv) {
   CLI::App* help = app.add_subcommand("help", "this text, or a verb's");
   help->add_option("VERB", help_verb, "the verb");
 
-  if (argc > 1 && argv[1][0] != '-' && app.get_subcommand_no_throw(argv[1]) == nullptr) return unknown_verb(argv[1]);
+  if (argc > 1 && argv[1][0] != '-' && argv[1] != std::string_view("help") && find_verb(argv[1]) == nullptr)
+    return unknown_verb(argv[1]);
   try {
     app.parse(argc, argv);
   } catch (const CLI::Success& success) {
@@ -89,14 +98,15 @@ int run(int argc, char** argv) {
     return chosen.empty() ? exit_status(Fault::kUsage) : 0;
   }
   if (chosen.front() == help) {
-    const CLI::App* sub = app.get_subcommand_no_throw(help_verb);
-    if (sub == nullptr) return unknown_verb(help_verb);
-    print(sub->help());
+    if (find_verb(help_verb) == nullptr) return unknown_verb(help_verb);
+    print(app.get_subcommand(help_verb)->help());
     return 0;
   }
 
   const char* const no_color = std::getenv("NO_COLOR");
-  set_up_logging(globals.quiet ? LogLevel::kQuiet : globals.verbose ? LogLevel::kVerbose : LogLevel::kNormal,
+  set_up_logging(globals.quiet     ? LogLevel::kQuiet
+                 : globals.verbose ? LogLevel::kVerbose
+                                   : LogLevel::kNormal,
                  no_color == nullptr || no_color[0] == '\0');
   const auto found = std::ranges::find(declared, chosen.front(), &Declared::app);
   const Result<int> status = found->action();

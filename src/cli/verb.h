@@ -29,7 +29,7 @@ struct Verb {
   Action (*declare)(CLI::App& app, const Globals& globals);
 };
 
-extern const Verb kConvert, kRun, kInfo, kTensors, kVerify, kTokenize, kDetokenize, kRender, kLogits, kPerplexity,
-    kBench, kDoctor;
+extern const Verb kConvert, kRun, kInfo, kTensors, kVerify, kTokenize, kDetokenize, kRender, kLogits,
+    kPerplexity, kBench, kDoctor;
 
 }  // namespace amphora::cli

@@ -76,8 +76,8 @@ Result<Row> bench_decode(Session& session, uint32_t tokens, uint32_t repeat) {
 }
 
 void print_row(const Row& row) {
-  print(fmt::format("{:>7} {:<8} {:>6} {:>10.1f} {:>10.1f} {:>10.1f}", row.threads, row.kind, row.tokens, row.median(),
-                    row.tokens_per_second.front(), row.tokens_per_second.back()));
+  print(fmt::format("{:>7} {:<8} {:>6} {:>10.1f} {:>10.1f} {:>10.1f}", row.threads, row.kind, row.tokens,
+                    row.median(), row.tokens_per_second.front(), row.tokens_per_second.back()));
   if (row.gigabytes_per_second > 0) print(fmt::format(" {:>9.1f}", row.gigabytes_per_second));
   print("\n");
   std::fflush(stdout);
@@ -98,13 +98,14 @@ Result<int> bench(const Arguments& arguments, const Globals& globals) {
   if (threads.empty()) threads.push_back(arguments.session.options.threads);
   std::vector<json::Value> rows;
   if (!globals.json) {
-    print(fmt::format("{:>7} {:<8} {:>6} {:>10} {:>10} {:>10} {:>9}\n", "threads", "kind", "n", "tok/s med", "min", "max",
-                      "GB/s"));
+    print(fmt::format("{:>7} {:<8} {:>6} {:>10} {:>10} {:>10} {:>9}\n", "threads", "kind", "n", "tok/s med",
+                      "min", "max", "GB/s"));
   }
   SessionArguments session_arguments = arguments.session;
   if (session_arguments.options.context == 0) {
-    session_arguments.options.context = static_cast<uint32_t>(std::max<size_t>(
-        arguments.generated + 1, arguments.prompts.empty() ? 0 : *std::ranges::max_element(arguments.prompts)));
+    session_arguments.options.context = static_cast<uint32_t>(
+        std::max<size_t>(arguments.generated + 1,
+                         arguments.prompts.empty() ? 0 : *std::ranges::max_element(arguments.prompts)));
   }
   for (const size_t count : threads) {
     session_arguments.options.threads = count;
@@ -132,9 +133,12 @@ Result<int> bench(const Arguments& arguments, const Globals& globals) {
 
 Action declare(CLI::App& app, const Globals& globals) {
   auto arguments = std::make_shared<Arguments>();
-  app.add_option("MODEL", arguments->session.model, ".cmf file, GGUF file or Hugging Face directory")->required();
-  app.add_option("--prompt", arguments->prompts, "prompt lengths")->delimiter(',')->capture_default_str()->check(
-      CLI::Range(1, 1 << 24));
+  app.add_option("MODEL", arguments->session.model, ".cmf file, GGUF file or Hugging Face directory")
+      ->required();
+  app.add_option("--prompt", arguments->prompts, "prompt lengths")
+      ->delimiter(',')
+      ->capture_default_str()
+      ->check(CLI::Range(1, 1 << 24));
   app.add_option("--gen", arguments->generated, "tokens to generate; 0: none")->capture_default_str();
   app.add_option("--threads", arguments->threads, "thread counts (default: all that this process may use)")
       ->delimiter(',')
@@ -149,7 +153,7 @@ Action declare(CLI::App& app, const Globals& globals) {
 
 }  // namespace
 
-const Verb kBench{"bench", "measure prefill and decode speed", "amphora bench model.cmf --prompt 128 --gen 64 --threads 1,2",
-                  declare};
+const Verb kBench{"bench", "measure prefill and decode speed",
+                  "amphora bench model.cmf --prompt 128 --gen 64 --threads 1,2", declare};
 
 }  // namespace amphora::cli

@@ -1,6 +1,7 @@
 // `doctor`: what this machine and this build are.
 #include <openssl/crypto.h>
 #include <spdlog/version.h>
+#include <utf8proc.h>
 
 #include <algorithm>
 #include <chrono>
@@ -11,7 +12,6 @@
 #include "cli/print.h"
 #include "cli/verb.h"
 #include "kernels/kernels.h"
-#include "unicode/version.h"
 
 namespace amphora::cli {
 namespace {
@@ -76,7 +76,8 @@ std::vector<Fact> gather(bool measure) {
   facts.push_back({"threads", std::to_string(available_threads())});
   std::vector<std::string> variants;
   for (const kernels::Variant* variant : kernels::variants()) {
-    variants.push_back(fmt::format("{}{}", kernels::name_of(*variant), kernels::runs_here(*variant) ? "" : " (not here)"));
+    variants.push_back(
+        fmt::format("{}{}", kernels::name_of(*variant), kernels::runs_here(*variant) ? "" : " (not here)"));
   }
   facts.push_back({"kernels", std::string(kernels::name_of(kernels::best_variant()))});
   facts.push_back({"kernel_variants", fmt::format("{}", fmt::join(variants, ", "))});
@@ -94,9 +95,11 @@ std::vector<Fact> gather(bool measure) {
 #else
   facts.push_back({"build", "debug"});
 #endif
-  facts.push_back({"unicode", unicode::data_version()});
+  facts.push_back(
+      {"unicode", fmt::format("{} (utf8proc {})", utf8proc_unicode_version(), utf8proc_version())});
   facts.push_back({"openssl", OpenSSL_version(OPENSSL_VERSION)});
-  facts.push_back({"fmt", fmt::format("{}.{}.{}", FMT_VERSION / 10000, FMT_VERSION / 100 % 100, FMT_VERSION % 100)});
+  facts.push_back(
+      {"fmt", fmt::format("{}.{}.{}", FMT_VERSION / 10000, FMT_VERSION / 100 % 100, FMT_VERSION % 100)});
   facts.push_back({"spdlog", fmt::format("{}.{}.{}", SPDLOG_VER_MAJOR, SPDLOG_VER_MINOR, SPDLOG_VER_PATCH)});
   return facts;
 }

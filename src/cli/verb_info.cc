@@ -59,8 +59,8 @@ json::Value sections_value(const cmf::CmfFile& file) {
   for (const cmf::Section section : cmf::kPlacedSections) {
     const cmf::Span& place = file.envelope().place(section);
     if (place.offset == 0 && place.bytes == 0) continue;
-    sections.set(cmf::name_of(section),
-                 json::Value::object({{"off", count_value(place.offset)}, {"len", count_value(place.bytes)}}));
+    sections.set(cmf::name_of(section), json::Value::object({{"off", count_value(place.offset)},
+                                                             {"len", count_value(place.bytes)}}));
   }
   return sections;
 }
@@ -160,8 +160,8 @@ void print_document(const json::Value& document) {
 Result<int> info(const Arguments& arguments, const Globals& globals) {
   AMPHORA_ASSIGN(const auto package, open_package(arguments.file));
   const Totals totals = total_of(*package);
-  json::Value document = json::Value::object({{"file", text_value(arguments.file)},
-                                              {"format", text_value(name_of_format(package->format))}});
+  json::Value document = json::Value::object(
+      {{"file", text_value(arguments.file)}, {"format", text_value(name_of_format(package->format))}});
   if (!std::filesystem::is_directory(arguments.file)) {
     AMPHORA_ASSIGN(const File file, File::open(arguments.file));
     document.set("file_bytes", count_value(file.size()));

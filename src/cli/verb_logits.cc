@@ -53,7 +53,8 @@ Result<int> show_logits(const Arguments& arguments, const Globals& globals) {
   json::Value document = json::Value::object({{"n_prompt", count_value(ids.size())}});
   std::vector<json::Value> rows;
   for (const TokenId id : order) {
-    rows.push_back(json::Value::object({{"id", count_value(id)}, {"logit", json::Value::number(logits[id])}}));
+    rows.push_back(
+        json::Value::object({{"id", count_value(id)}, {"logit", json::Value::number(logits[id])}}));
   }
   document.set("top", json::Value::array(std::move(rows)));
   if (arguments.all) {
@@ -72,13 +73,14 @@ Action declare(CLI::App& app, const Globals& globals) {
   app.add_option("--tokens", arguments->tokens, "the prompt's token ids: 1,2,3")->required();
   app.add_option("--top", arguments->top, "how many of the largest to show")->capture_default_str();
   app.add_flag("--all", arguments->all, "every logit (with --json)");
-  app.add_option("--greedy", arguments->greedy, "continue for N tokens by the largest logit, end of sequence ignored");
+  app.add_option("--greedy", arguments->greedy,
+                 "continue for N tokens by the largest logit, end of sequence ignored");
   return [arguments, &globals] { return show_logits(*arguments, globals); };
 }
 
 }  // namespace
 
-const Verb kLogits{"logits", "logits after a sequence of ids", "amphora logits model.cmf --tokens 2,9259 --top 5 --exact",
-                   declare};
+const Verb kLogits{"logits", "logits after a sequence of ids",
+                   "amphora logits model.cmf --tokens 2,9259 --top 5 --exact", declare};
 
 }  // namespace amphora::cli

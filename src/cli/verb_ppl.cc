@@ -31,16 +31,22 @@ Result<int> show_perplexity(const Arguments& arguments, const Globals& globals) 
   AMPHORA_ASSIGN(const LoadedModel loaded, load_model(globals, arguments.session));
   AMPHORA_ASSIGN(const std::vector<TokenId> ids, read_ids(arguments, loaded));
   ProgressBar bar("ppl (tokens)", globals.quiet || globals.json);
-  AMPHORA_ASSIGN(const Perplexity result,
-                 perplexity(*loaded.session, ids, {.stride = arguments.stride, .progress = bar.function()}));
+  const InterruptScope interrupt;
+  PerplexityOptions options;
+  options.stride = arguments.stride;
+  options.progress = bar.function();
+  options.interrupt = interrupt.token();
+  const auto measured = perplexity(*loaded.session, ids, options);
+  if (interrupt.token().stop_requested()) return kInterruptedStatus;
+  AMPHORA_ASSIGN(const Perplexity result, measured);
   if (globals.json) {
     print_json_line(json::Value::object({{"tokens", count_value(result.tokens)},
                                          {"nll_mean", json::Value::number(result.nll_mean)},
                                          {"ppl", json::Value::number(result.ppl)},
                                          {"ppl_stderr", json::Value::number(result.ppl_stderr)}}));
   } else {
-    print(fmt::format("perplexity {:.6f} ± {:.6f} over {} tokens (mean nll {:.8f})\n", result.ppl, result.ppl_stderr,
-                      result.tokens, result.nll_mean));
+    print(fmt::format("perplexity {:.6f} ± {:.6f} over {} tokens (mean nll {:.8f})\n", result.ppl,
+                      result.ppl_stderr, result.tokens, result.nll_mean));
   }
   return 0;
 }

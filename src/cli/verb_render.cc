@@ -67,11 +67,13 @@ Result<text::ChatRequest> read_request(const Arguments& arguments) {
   }
   for (const std::string& variable : arguments.variables) {
     const size_t equals = variable.find('=');
-    if (equals == std::string::npos) return fail(Fault::kUsage, fmt::format("--var wants name=value, not '{}'", variable));
+    if (equals == std::string::npos)
+      return fail(Fault::kUsage, fmt::format("--var wants name=value, not '{}'", variable));
     // A value that reads as JSON is that value (true, 3, "x"); anything else is a string.
     const std::string text = variable.substr(equals + 1);
     auto value = json::parse(text);
-    request.variables.push_back({variable.substr(0, equals), value ? *std::move(value) : json::Value::string(text)});
+    request.variables.push_back(
+        {variable.substr(0, equals), value ? *std::move(value) : json::Value::string(text)});
   }
   return request;
 }
@@ -120,7 +122,7 @@ Action declare(CLI::App& app, const Globals& globals) {
 
 }  // namespace
 
-const Verb kRender{"render", "what a chat template makes of a conversation", "amphora render model.cmf request.json",
-                   declare};
+const Verb kRender{"render", "what a chat template makes of a conversation",
+                   "amphora render model.cmf request.json", declare};
 
 }  // namespace amphora::cli

@@ -38,7 +38,9 @@ struct Runner {
   GenerateOptions options;
 };
 
-double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
+double seconds_since(Clock::time_point start) {
+  return std::chrono::duration<double>(Clock::now() - start).count();
+}
 
 json::Value message_value(std::string_view role, std::string_view content) {
   return json::Value::object({{"role", text_value(role)}, {"content", text_value(content)}});
@@ -70,7 +72,8 @@ Result<std::optional<ChatFormat>> choose_chat_format(const Runner& runner, bool 
   }
   if (!runner.loaded.package->tokenizer.chat_template && !needs_chat) {
     if (!arguments.system.empty()) {
-      return fail(Fault::kUsage, "--system needs a chat template, and the model has none; see --chat-template");
+      return fail(Fault::kUsage,
+                  "--system needs a chat template, and the model has none; see --chat-template");
     }
     print_note(runner.globals, "the model has no chat template: the prompt is completed as it stands");
     return std::nullopt;
@@ -93,14 +96,16 @@ void print_piece(const Runner& runner, const GeneratedPiece& piece) {
 
 void print_statistics(const Runner& runner, const GenerateResult& result, double first_token_seconds) {
   const MemoryUse memory = runner.loaded.session->memory();
-  fmt::print(stderr,
-             "prompt {} tokens{} at {:.1f} tok/s · {} tokens at {:.1f} tok/s · first token after {:.0f} ms · peak RSS {} "
-             "(weights mapped {}, cache {}) · {} threads, {} kernels · seed {}\n",
-             result.prompt_tokens, result.cached_tokens > 0 ? fmt::format(" ({} kept)", result.cached_tokens) : "",
-             result.prefill_tokens_per_second(), result.ids.size(), result.decode_tokens_per_second(),
-             first_token_seconds * 1e3, human_bytes(peak_resident_bytes()), human_bytes(memory.weights_mapped),
-             human_bytes(memory.kv_used), runner.loaded.session->threads(), runner.loaded.session->kernels(),
-             runner.options.sampling.seed);
+  fmt::print(
+      stderr,
+      "prompt {} tokens{} at {:.1f} tok/s · {} tokens at {:.1f} tok/s · first token after {:.0f} ms · peak "
+      "RSS {} "
+      "(weights mapped {}, cache {}) · {} threads, {} kernels · seed {}\n",
+      result.prompt_tokens, result.cached_tokens > 0 ? fmt::format(" ({} kept)", result.cached_tokens) : "",
+      result.prefill_tokens_per_second(), result.ids.size(), result.decode_tokens_per_second(),
+      first_token_seconds * 1e3, human_bytes(peak_resident_bytes()), human_bytes(memory.weights_mapped),
+      human_bytes(memory.kv_used), runner.loaded.session->threads(), runner.loaded.session->kernels(),
+      runner.options.sampling.seed);
 }
 
 void print_summary(const GenerateResult& result, double first_token_seconds) {
@@ -121,9 +126,10 @@ Result<GenerateResult> answer(Runner& runner, std::span<const TokenId> ids, Cloc
   std::optional<double> first_token_seconds;
   const InterruptScope interrupt;
   runner.options.interrupt = interrupt.token();
-  AMPHORA_ASSIGN(const GenerateResult result, generate(*runner.loaded.session, *runner.vocabulary, ids, runner.options,
-                                                       [&](const GeneratedPiece& piece) {
-                                                         if (!first_token_seconds) first_token_seconds = seconds_since(since);
+  AMPHORA_ASSIGN(const GenerateResult result, generate(*runner.loaded.session, *runner.vocabulary, ids,
+                                                       runner.options, [&](const GeneratedPiece& piece) {
+                                                         if (!first_token_seconds)
+                                                           first_token_seconds = seconds_since(since);
                                                          print_piece(runner, piece);
                                                        }));
   if (runner.globals.json) {
@@ -131,7 +137,8 @@ Result<GenerateResult> answer(Runner& runner, std::span<const TokenId> ids, Cloc
   } else {
     print("\n");
     std::fflush(stdout);
-    if (runner.arguments.stats) print_statistics(runner, result, first_token_seconds.value_or(seconds_since(since)));
+    if (runner.arguments.stats)
+      print_statistics(runner, result, first_token_seconds.value_or(seconds_since(since)));
   }
   return result;
 }
@@ -141,7 +148,8 @@ Result<int> run_once(Runner& runner, const std::string& prompt) {
   if (runner.chat) {
     text::ChatRequest request;
     std::vector<json::Value> messages;
-    if (!runner.arguments.system.empty()) messages.push_back(message_value("system", runner.arguments.system));
+    if (!runner.arguments.system.empty())
+      messages.push_back(message_value("system", runner.arguments.system));
     messages.push_back(message_value("user", prompt));
     request.messages = json::Value::array(std::move(messages));
     AMPHORA_ASSIGN(ids, runner.chat->encode(request));
@@ -177,9 +185,15 @@ Result<int> run_chat(Runner& runner) {
 }
 
 Result<int> run(const Arguments& arguments, const Globals& globals) {
-  Runner runner{.arguments = arguments, .globals = globals, .started = Clock::now(), .loaded = {}, .vocabulary = {},
-                .chat = {}, .options = {}};
-  if (!arguments.prompt.empty() && !arguments.prompt_file.empty()) return fail(Fault::kUsage, "give -p or -f, not both");
+  Runner runner{.arguments = arguments,
+                .globals = globals,
+                .started = Clock::now(),
+                .loaded = {},
+                .vocabulary = {},
+                .chat = {},
+                .options = {}};
+  if (!arguments.prompt.empty() && !arguments.prompt_file.empty())
+    return fail(Fault::kUsage, "give -p or -f, not both");
   AMPHORA_TRY(check_sampling(arguments.sampling));
   const bool needs_chat = arguments.prompt.empty() && arguments.prompt_file.empty();
   std::string prompt = arguments.prompt;
@@ -206,17 +220,25 @@ Action declare(CLI::App& app, const Globals& globals) {
   app.add_option("-f,--file", arguments->prompt_file, "a file with the prompt ('-': standard input)");
   app.add_option("--system", arguments->system, "the system message");
   app.add_flag("--raw", arguments->raw, "complete the prompt as it stands, without a chat template");
-  app.add_flag("--parse-special", arguments->parse_special, "with --raw: special tokens in the prompt count as such");
-  app.add_option("--chat-template", arguments->chat_template, "'chatml' or a template file, instead of the model's own");
-  app.add_option("--max-tokens", arguments->max_tokens, "at most so many tokens (default: to the context's end)");
-  app.add_option("--temp", arguments->sampling.temperature, "temperature; 0 takes the likeliest token")->capture_default_str();
+  app.add_flag("--parse-special", arguments->parse_special,
+               "with --raw: special tokens in the prompt count as such");
+  app.add_option("--chat-template", arguments->chat_template,
+                 "'chatml' or a template file, instead of the model's own");
+  app.add_option("--max-tokens", arguments->max_tokens,
+                 "at most so many tokens (default: to the context's end)");
+  app.add_option("--temp", arguments->sampling.temperature, "temperature; 0 takes the likeliest token")
+      ->capture_default_str();
   app.add_option("--top-k", arguments->sampling.top_k, "keep the k likeliest; 0: all")->capture_default_str();
-  app.add_option("--top-p", arguments->sampling.top_p, "keep the fewest that reach this probability")->capture_default_str();
-  app.add_option("--min-p", arguments->sampling.min_p, "drop what is below this share of the likeliest")->capture_default_str();
-  app.add_option("--repeat-penalty", arguments->sampling.repeat_penalty, "against repeating recent tokens; 1: off")
+  app.add_option("--top-p", arguments->sampling.top_p, "keep the fewest that reach this probability")
+      ->capture_default_str();
+  app.add_option("--min-p", arguments->sampling.min_p, "drop what is below this share of the likeliest")
+      ->capture_default_str();
+  app.add_option("--repeat-penalty", arguments->sampling.repeat_penalty,
+                 "against repeating recent tokens; 1: off")
       ->capture_default_str();
   app.add_option("--seed", arguments->seed, "seed of the sampler (default: random, shown by --stats)");
-  app.add_option("--stop", arguments->stop, "end where this text begins (may be given several times)")->allow_extra_args(false);
+  app.add_option("--stop", arguments->stop, "end where this text begins (may be given several times)")
+      ->allow_extra_args(false);
   app.add_flag("--ignore-eos", arguments->ignore_eos, "go on after the end-of-sequence token");
   app.add_flag("--verify", arguments->verify, "check all of the file's hashes first");
   app.add_flag("--stats", arguments->stats, "tokens, speed and memory on stderr at the end");
@@ -225,7 +247,7 @@ Action declare(CLI::App& app, const Globals& globals) {
 
 }  // namespace
 
-const Verb kRun{"run", "answer a prompt, or chat", "amphora run model.cmf -p 'The capital of France is' --raw --max-tokens 20",
-                declare};
+const Verb kRun{"run", "answer a prompt, or chat",
+                "amphora run model.cmf -p 'The capital of France is' --raw --max-tokens 20", declare};
 
 }  // namespace amphora::cli

@@ -3,8 +3,7 @@
 #include <cmath>
 #include <limits>
 
-#include "base/checked.h"
-#include "cli/name_filter.h"
+#include "base/name_pattern.h"
 #include "cli/print.h"
 #include "cli/verb.h"
 #include "crypto/hash64.h"
@@ -40,7 +39,8 @@ Result<Statistics> measure(const cmf::CmfFile& file, const cmf::TensorRecord& te
   crypto::Hash64 hash;
   std::vector<float> block(static_cast<size_t>(std::min(tensor.elements(), kBlockElements)));
   for (uint64_t first = 0; first < tensor.elements(); first += kBlockElements) {
-    const std::span<float> values(block.data(), static_cast<size_t>(std::min(kBlockElements, tensor.elements() - first)));
+    const std::span<float> values(block.data(),
+                                  static_cast<size_t>(std::min(kBlockElements, tensor.elements() - first)));
     codec->decode(file.payload(tensor), tensor.shape, first, values);
     for (const float value : values) {
       statistics.sum += value;
@@ -49,14 +49,17 @@ Result<Statistics> measure(const cmf::CmfFile& file, const cmf::TensorRecord& te
       statistics.greatest = std::max<double>(statistics.greatest, value);
       if (statistics.first_values.size() < value_count) statistics.first_values.push_back(value);
     }
-    hash.update(std::as_bytes(std::span<const float>(values)));  // little-endian hosts only, as the whole runtime
+    hash.update(
+        std::as_bytes(std::span<const float>(values)));  // little-endian hosts only, as the whole runtime
   }
   statistics.f32_hash64 = hash.finish();
   return statistics;
 }
 
 // JSON has no NaN and no infinities; null says that a sum is not a number.
-json::Value number_or_null(double value) { return std::isfinite(value) ? json::Value::number(value) : json::Value(); }
+json::Value number_or_null(double value) {
+  return std::isfinite(value) ? json::Value::number(value) : json::Value();
+}
 
 json::Value row_value(const cmf::TensorRecord& tensor, const std::optional<Statistics>& statistics) {
   std::vector<json::Value> shape;
@@ -88,19 +91,21 @@ void print_row(const cmf::TensorRecord& tensor, const std::optional<Statistics>&
                                  fmt::join(tensor.shape, ", "), human_bytes(tensor.bytes));
   if (statistics) {
     line += fmt::format("  min {:.6g} max {:.6g} sum {:.9g} sumsq {:.9g} f32_hash64 {}", statistics->least,
-                        statistics->greatest, statistics->sum, statistics->sum_of_squares, hex64(statistics->f32_hash64));
-    if (!statistics->first_values.empty()) line += fmt::format("  values {}", fmt::join(statistics->first_values, " "));
+                        statistics->greatest, statistics->sum, statistics->sum_of_squares,
+                        hex64(statistics->f32_hash64));
+    if (!statistics->first_values.empty())
+      line += fmt::format("  values {}", fmt::join(statistics->first_values, " "));
   }
   print(line + "\n");
 }
 
 Result<int> list_tensors(const Arguments& arguments, const Globals& globals) {
   AMPHORA_ASSIGN(const cmf::CmfFile file, cmf::CmfFile::open(arguments.file));
-  AMPHORA_ASSIGN(const NameFilter filter, NameFilter::create(arguments.filter));
+  AMPHORA_ASSIGN(const NamePattern filter, NamePattern::compile(arguments.filter));
   std::vector<json::Value> rows;
   uint64_t shown = 0, bytes = 0;
   for (const cmf::TensorRecord& tensor : file.tensors()) {
-    if (!filter.matches(tensor.name)) continue;
+    if (!filter.found_in(tensor.name)) continue;
     std::optional<Statistics> statistics;
     if (arguments.stats || arguments.values > 0) {
       AMPHORA_ASSIGN(statistics, measure(file, tensor, arguments.values));
@@ -133,7 +138,7 @@ Action declare(CLI::App& app, const Globals& globals) {
 
 }  // namespace
 
-const Verb kTensors{"tensors", "list a file's tensors", "amphora tensors model.cmf --filter 'layers\\.0\\.' --stats",
-                    declare};
+const Verb kTensors{"tensors", "list a file's tensors",
+                    "amphora tensors model.cmf --filter 'layers\\.0\\.' --stats", declare};
 
 }  // namespace amphora::cli

@@ -84,6 +84,7 @@ Action declare_detokenize(CLI::App& app, const Globals& globals) {
 
 const Verb kTokenize{"tokenize", "text to token ids", "amphora tokenize model.cmf 'Hello world' --pieces",
                      declare_tokenize};
-const Verb kDetokenize{"detokenize", "token ids to text", "amphora detokenize model.cmf 9259,1902", declare_detokenize};
+const Verb kDetokenize{"detokenize", "token ids to text", "amphora detokenize model.cmf 9259,1902",
+                       declare_detokenize};
 
 }  // namespace amphora::cli

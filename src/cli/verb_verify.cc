@@ -15,7 +15,9 @@ struct Arguments {
 };
 
 json::Value finding_value(const cmf::Finding& finding) {
-  const auto text_or_null = [](const std::string& text) { return text.empty() ? json::Value() : text_value(text); };
+  const auto text_or_null = [](const std::string& text) {
+    return text.empty() ? json::Value() : text_value(text);
+  };
   return json::Value::object({{"level", text_value(name_of(finding.level()))},
                               {"code", text_value(name_of(finding.code))},
                               {"section", text_value(name_of(finding.section))},
@@ -41,7 +43,8 @@ void print_report(const std::string& file, const cmf::VerifyReport& report, bool
     const Error error = to_error(finding);
     print(fmt::format("{}: {}: {}\n", file, name_of(finding.level()), describe(error)));
   }
-  print(fmt::format("{}: {}, signature {}\n", file, report.valid() ? "valid" : "INVALID", name_of(report.signature)));
+  print(fmt::format("{}: {}, signature {}\n", file, report.valid() ? "valid" : "INVALID",
+                    name_of(report.signature)));
 }
 
 // The status of a file that was judged: its first error decides.
@@ -55,7 +58,8 @@ int status_of(const cmf::VerifyReport& report) {
 Result<int> verify_files(const Arguments& arguments, const Globals& globals) {
   int worst = 0;
   for (const std::string& file : arguments.files) {
-    ProgressBar bar("verify " + std::filesystem::path(file).filename().string(), globals.quiet || globals.json);
+    ProgressBar bar("verify " + std::filesystem::path(file).filename().string(),
+                    globals.quiet || globals.json);
     const auto report = cmf::verify(file, {.strong = arguments.strong, .progress = bar.function()});
     if (!report) {
       if (arguments.files.size() == 1) return std::unexpected(report.error());
@@ -82,6 +86,7 @@ Action declare(CLI::App& app, const Globals& globals) {
 
 }  // namespace
 
-const Verb kVerify{"verify", "check everything that a file says about itself", "amphora verify model.cmf", declare};
+const Verb kVerify{"verify", "check everything that a file says about itself", "amphora verify model.cmf",
+                   declare};
 
 }  // namespace amphora::cli
