@@ -59,6 +59,33 @@ std::filesystem::path folder_of(const std::filesystem::path& path) {
   return parent.empty() ? std::filesystem::path(".") : parent;
 }
 
+// A pattern for mkostemps beside `path`. The name is shortened, so that a file name of the greatest length
+// still leaves room for the rest.
+constexpr int kTemporarySuffixBytes = 8;  // ".partial"
+std::string temporary_name(const std::filesystem::path& path) {
+  return (folder_of(path) / ("." + path.filename().string().substr(0, 200) + ".XXXXXX.partial")).string();
+}
+
+// Gives an unnamed file the name `path`, replacing what stands there.
+Status name_file(int descriptor, const std::filesystem::path& path) {
+  const std::string source = fmt::format("/proc/self/fd/{}", descriptor);
+  if (::linkat(AT_FDCWD, source.c_str(), AT_FDCWD, path.c_str(), AT_SYMLINK_FOLLOW) == 0) return {};
+  if (errno != EEXIST) return system_error(errno, "give a file the name", path);
+  // linkat does not replace: a second name that rename can move over the first.
+  std::string temporary = temporary_name(path);
+  const int placeholder = ::mkostemps(temporary.data(), kTemporarySuffixBytes, O_CLOEXEC);
+  if (placeholder < 0) return system_error(errno, "create a file beside", path);
+  ::close(placeholder);
+  ::unlink(temporary.c_str());
+  if (::linkat(AT_FDCWD, source.c_str(), AT_FDCWD, temporary.c_str(), AT_SYMLINK_FOLLOW) != 0) {
+    return system_error(errno, "create a file beside", path);
+  }
+  if (::rename(temporary.c_str(), path.c_str()) == 0) return {};
+  const int error = errno;
+  ::unlink(temporary.c_str());
+  return system_error(error, "rename a file to", path);
+}
+
 Status write_all(int descriptor, uint64_t offset, Bytes bytes, const std::filesystem::path& path) {
   while (!bytes.empty()) {
     const ssize_t written = ::pwrite(descriptor, bytes.data(), bytes.size(), static_cast<off_t>(offset));
@@ -146,18 +173,23 @@ Result<AtomicFile> AtomicFile::create(const std::filesystem::path& path) {
   if (std::filesystem::is_directory(path, ignored)) {
     return fail(Fault::kIo, fmt::format("cannot write {}: it is a directory", path.string()));
   }
-  // The name is shortened so that a file name of the greatest length still leaves room for the suffix.
-  std::string name = "." + path.filename().string().substr(0, 200) + ".XXXXXX.partial";
-  constexpr int kSuffixBytes = 8;  // ".partial"
-  std::string temporary = (folder_of(path) / name).string();
-  const int descriptor = ::mkostemps(temporary.data(), kSuffixBytes, O_CLOEXEC);
+  // A file without a name: whatever ends the program, the system takes the file back.
+  const std::filesystem::path folder = folder_of(path);
+  const int unnamed = ::open(folder.c_str(), O_TMPFILE | O_RDWR | O_CLOEXEC, static_cast<mode_t>(0666));
+  if (unnamed >= 0) return AtomicFile(unnamed, {}, path);
+  if (errno != EOPNOTSUPP && errno != EISDIR && errno != EINVAL)
+    return system_error(errno, "create a file in", folder);
+
+  // File systems that cannot do this (EISDIR: kernels that do not know the flag) get a temporary name.
+  std::string temporary = temporary_name(path);
+  const int descriptor = ::mkostemps(temporary.data(), kTemporarySuffixBytes, O_CLOEXEC);
   if (descriptor < 0) return system_error(errno, "create a file beside", path);
   remember_unfinished(temporary);
   const mode_t mask = ::umask(0);
   ::umask(mask);
   if (::fchmod(descriptor, static_cast<mode_t>(0666) & ~mask) != 0) {
     const int error = errno;
-    AtomicFile abandoned(descriptor, temporary, path);
+    const AtomicFile abandoned(descriptor, temporary, path);
     return system_error(error, "set the mode of", temporary);
   }
   return AtomicFile(descriptor, std::move(temporary), path);
@@ -174,6 +206,7 @@ AtomicFile::AtomicFile(AtomicFile&& other) noexcept
 AtomicFile::~AtomicFile() {
   if (descriptor_ < 0) return;
   ::close(descriptor_);
+  if (temporary_.empty()) return;
   ::unlink(temporary_.c_str());
   forget_unfinished(temporary_);
 }
@@ -189,9 +222,14 @@ Status AtomicFile::append(Bytes bytes) {
 }
 
 Status AtomicFile::commit() {
-  if (::fsync(descriptor_) != 0) return system_error(errno, "flush", temporary_);
-  if (::rename(temporary_.c_str(), path_.c_str()) != 0) return system_error(errno, "rename a file to", path_);
-  forget_unfinished(temporary_);
+  if (::fsync(descriptor_) != 0) return system_error(errno, "flush", path_);
+  if (temporary_.empty()) {
+    AMPHORA_TRY(name_file(descriptor_, path_));
+  } else {
+    if (::rename(temporary_.c_str(), path_.c_str()) != 0)
+      return system_error(errno, "rename a file to", path_);
+    forget_unfinished(temporary_);
+  }
   const int descriptor = std::exchange(descriptor_, -1);
   if (::close(descriptor) != 0) return system_error(errno, "close", path_);
   const std::filesystem::path folder = folder_of(path_);

@@ -51,9 +51,10 @@ class MappedFile {
   std::filesystem::path path_;
 };
 
-/// A new file that takes its name only when commit() has succeeded: written to a temporary name in the same
-/// folder, fsynced, renamed over `path`, the folder fsynced. Dropped without commit (or by a signal that runs
-/// remove_unfinished_files), it leaves nothing.
+/// A new file that takes its name only when commit() has succeeded: fsynced, then named (atomically in place
+/// of an older file), then the folder fsynced. Until then it has no name at all, so a program that is killed
+/// leaves nothing; on file systems without unnamed files it has a temporary name in the same folder, which
+/// the destructor and remove_unfinished_files() remove.
 class AtomicFile {
  public:
   static Result<AtomicFile> create(const std::filesystem::path& path);
@@ -70,7 +71,7 @@ class AtomicFile {
  private:
   AtomicFile(int descriptor, std::filesystem::path temporary, std::filesystem::path path);
   int descriptor_;
-  std::filesystem::path temporary_;
+  std::filesystem::path temporary_;  // empty: the file has no name yet
   std::filesystem::path path_;
   uint64_t appended_ = 0;
 };

@@ -2,6 +2,7 @@
 #include "base/file.h"
 
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -42,13 +43,13 @@ TEST(AtomicFile, LeavesTheOldFileAndNothingElseWhenDropped) {
   EXPECT_EQ(entries(folder.path()), 1u);
 }
 
-TEST(AtomicFile, IsRemovedByTheSignalHandlersFunction) {
+TEST(AtomicFile, LeavesNothingWhenTheProgramIsKilled) {
   const TemporaryFolder folder;
   const pid_t child = fork();
   if (child == 0) {
     auto file = AtomicFile::create(folder / "out");
     remove_unfinished_files();
-    _exit(file ? 0 : 1);
+    _exit(file ? 0 : 1);  // no destructors
   }
   int status = 0;
   ASSERT_EQ(waitpid(child, &status, 0), child);
@@ -63,6 +64,16 @@ TEST(AtomicFile, TakesNamesOfAnyKind) {
     ASSERT_TRUE(write_file(folder / name, as_bytes(name))) << name;
     EXPECT_EQ(read_small_file(folder / name, 1000).value(), name);
   }
+}
+
+TEST(AtomicFile, HasTheModeThatTheUmaskAllows) {
+  const TemporaryFolder folder;
+  ASSERT_TRUE(write_file(folder / "new", as_bytes("x")));
+  ASSERT_TRUE(write_file(folder / "new", as_bytes("y")));
+  const mode_t mask = ::umask(0);
+  ::umask(mask);
+  const auto mode = std::filesystem::status(folder / "new").permissions();
+  EXPECT_EQ(static_cast<unsigned>(mode), 0666u & ~mask);
 }
 
 TEST(AtomicFile, SaysWhatIsWrongWithThePlace) {
