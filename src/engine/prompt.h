@@ -10,6 +10,7 @@
 
 #include "amphora/package.h"
 #include "amphora/session.h"
+#include "engine/special_tokens.h"
 #include "text/chat.h"
 #include "text/tokenizer.h"
 
@@ -30,12 +31,16 @@ class Vocabulary {
   /// Ids of a text for raw completion, with the BOS that the tokenizer adds, never two. Special tokens in the
   /// text count as such only if asked for.
   Result<std::vector<TokenId>> encode_text(std::string_view text, bool parse_special = false) const;
+  /// The ids behind what the tokenizer puts before every text (its BOS), unless they begin with it already.
+  std::vector<TokenId> with_prefix(std::vector<TokenId> ids) const;
 
  private:
-  Vocabulary(std::shared_ptr<const Package> package, std::shared_ptr<const text::Tokenizer> tokenizer);
+  Vocabulary(std::shared_ptr<const Package> package, std::shared_ptr<const text::Tokenizer> tokenizer,
+             std::vector<TokenId> prefix);
 
   std::shared_ptr<const Package> package_;
   std::shared_ptr<const text::Tokenizer> tokenizer_;
+  std::vector<TokenId> prefix_;
 };
 
 /// Turns conversations into prompts with a chat template.
@@ -62,12 +67,13 @@ class ChatFormat {
   Result<std::vector<TokenId>> encode(const text::ChatRequest& request) const;
 
  private:
+  text::ChatRequest with_token_variables(text::ChatRequest request) const;
   ChatFormat(std::shared_ptr<const Vocabulary> vocabulary,
              std::shared_ptr<const text::ChatTemplate> chat_template);
 
   std::shared_ptr<const Vocabulary> vocabulary_;
   std::shared_ptr<const text::ChatTemplate> template_;
-  std::vector<std::string> specials_;  ///< texts of the special tokens, longest first
+  engine::SpecialTokens specials_;
 };
 
 }  // namespace amphora

@@ -1,0 +1,219 @@
+// Planning: presence of tensors decides, and one error names all that is wrong.
+#include "model/plan.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "amphora/model.h"
+#include "model/findings.h"
+#include "model/testing/tiny_package.h"
+
+namespace amphora::model {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::Not;
+using testing::TinyPackage;
+
+TEST(Plan, FindsEveryTensorOfALlama) {
+  const auto package = TinyPackage().take();
+  const auto plan = plan_model(*package);
+  ASSERT_TRUE(plan) << plan.error().message;
+  EXPECT_EQ((*plan)->layers.size(), 2u);
+  EXPECT_EQ((*plan)->layers[1].gate.weights.rows, 48u);
+  EXPECT_TRUE((*plan)->layers[0].q.bias.empty());
+  EXPECT_TRUE((*plan)->layers[0].q_norm.empty());
+  EXPECT_FLOAT_EQ((*plan)->attention_scale, 0.35355338f);  // 1 / sqrt 8
+  EXPECT_EQ((*plan)->head.payload.data(), package->find("lm_head.weight")->stored.data()) << "used in place";
+}
+
+TEST(Plan, UsesTheEmbeddingAsHeadOnlyIfTied) {
+  TinyPackage tiny;
+  tiny.remove("lm_head.weight");
+  const auto untied = plan_model(*tiny.take());
+  ASSERT_FALSE(untied);
+  EXPECT_EQ(untied.error().code, "Missing");
+  EXPECT_THAT(untied.error().message, HasSubstr("missing tensors: lm_head.weight"));
+  tiny.spec.tie_word_embeddings = true;
+  const auto package = tiny.take();
+  const auto tied = plan_model(*package);
+  ASSERT_TRUE(tied) << tied.error().message;
+  EXPECT_EQ((*tied)->head.payload.data(), (*tied)->embedding.payload.data());
+}
+
+TEST(Plan, SandwichNormsFollowFromTheirPresence) {
+  TinyPackage tiny;
+  for (const std::string layer : {"model.layers.0.", "model.layers.1."}) {
+    tiny.add(layer + "pre_feedforward_layernorm.weight", {32});
+    tiny.add(layer + "post_feedforward_layernorm.weight", {32});
+  }
+  const auto plan = plan_model(*tiny.take());
+  ASSERT_TRUE(plan) << plan.error().message;
+  EXPECT_EQ((*plan)->layers[0].attention_output_norm.size(), 32u);
+  EXPECT_EQ((*plan)->layers[1].ffn_output_norm.size(), 32u);
+}
+
+TEST(Plan, ALayerMayHaveFewerNeuronsButNotMore) {
+  TinyPackage tiny;
+  tiny.add("model.layers.1.mlp.gate_proj.weight", {40, 32});
+  tiny.add("model.layers.1.mlp.up_proj.weight", {40, 32});
+  tiny.add("model.layers.1.mlp.down_proj.weight", {32, 40});
+  const auto fewer = plan_model(*tiny.take());
+  ASSERT_TRUE(fewer) << fewer.error().message;
+  EXPECT_EQ((*fewer)->widest_ffn, 48u);
+  tiny.add("model.layers.1.mlp.gate_proj.weight", {49, 32});
+  EXPECT_FALSE(plan_model(*tiny.take()));
+}
+
+TEST(Plan, NamesAllThatIsMissingUnusedOrMisshapenAtOnce) {
+  TinyPackage tiny;
+  tiny.remove("model.norm.weight");
+  tiny.remove("model.layers.0.mlp.up_proj.weight");
+  tiny.remove("model.layers.1.mlp.up_proj.weight");
+  tiny.add("model.layers.1.self_attn.k_proj.weight", {8, 32});
+  tiny.add("model.layers.0.self_attn.rel_pos.weight", {4});
+  const auto plan = plan_model(*tiny.take());
+  ASSERT_FALSE(plan);
+  EXPECT_EQ(plan.error().fault, Fault::kCorrupt);
+  EXPECT_THAT(plan.error().message,
+              HasSubstr("missing tensors: model.norm.weight, model.layers.{0-1}.mlp.up_proj.weight"));
+  EXPECT_THAT(plan.error().message,
+              HasSubstr("model.layers.1.self_attn.k_proj.weight has shape [8, 32], wanted [16, 32]"));
+  EXPECT_THAT(plan.error().message, HasSubstr("unused tensors: model.layers.0.self_attn.rel_pos.weight"));
+}
+
+TEST(Plan, NamesOperatorsThatItDoesNotRun) {
+  TinyPackage tiny;
+  for (const char* part : {"gate", "up", "down"})
+    tiny.remove(std::string("model.layers.1.mlp.") + part + "_proj.weight");
+  tiny.add("model.layers.1.mlp.gate.weight", {4, 32});
+  tiny.add("model.layers.1.mlp.experts.0.up_proj.weight", {8, 32});
+  for (const char* part : {"q", "k", "v", "o"})
+    tiny.remove(std::string("model.layers.0.self_attn.") + part + "_proj.weight");
+  tiny.add("model.layers.0.linear_attn.A_log", {4});
+  const auto plan = plan_model(*tiny.take());
+  ASSERT_FALSE(plan);
+  EXPECT_EQ(plan.error().fault, Fault::kUnsupported);
+  EXPECT_THAT(plan.error().message,
+              HasSubstr("gated delta net (model.layers.0.linear_attn.A_log) is not supported"));
+  EXPECT_THAT(plan.error().message,
+              HasSubstr("mixture of experts (model.layers.1.mlp.experts.0.up_proj.weight, "
+                        "model.layers.1.mlp.gate.weight) is not supported"));
+  EXPECT_THAT(plan.error().message, Not(HasSubstr("missing")))
+      << "the usual tensors of those layers are not missed";
+}
+
+TEST(Plan, IgnoresWhatIsKnownAndHarmless) {
+  TinyPackage tiny;
+  tiny.add("skill.law.model.layers.0.mlp.up_proj.weight", {48, 32});
+  tiny.add("model.mtp.norm.weight", {32});
+  tiny.add("model.layers.0.mlp.down_proj.t.weight", {48, 32});
+  tiny.add("model.layers.0.mlp.up_proj.tube12.weight", {8, 32});
+  tiny.add("model.layers.0.self_attn.rotary_emb.inv_freq", {4});
+  tiny.spec.other = {{"mtp", json::Value::object()}, {"attn_v_norm", json::Value::boolean(false)}};
+  const auto plan = plan_model(*tiny.take());
+  EXPECT_TRUE(plan) << plan.error().message;
+  tiny.add("model.layers.0.mlp.up_proj.tubes.weight", {8, 32});
+  EXPECT_FALSE(plan_model(*tiny.take()));
+}
+
+TEST(Plan, RefusesOptionsThatChangeTheResult) {
+  struct Case {
+    const char* name;
+    void (*change)(ModelSpec&);
+    Fault fault;
+    const char* words;
+  };
+  const Case cases[] = {
+      {"norm style", [](ModelSpec& spec) { spec.norm_style.reset(); }, Fault::kUnsupported,
+       "arch.norm_style"},
+      {"loops", [](ModelSpec& spec) { spec.num_loops = 2; }, Fault::kUnsupported, "arch.num_loops = 2"},
+      {"moe", [](ModelSpec& spec) { spec.other = {{"moe", json::Value::object()}}; }, Fault::kUnsupported,
+       "arch.moe"},
+      {"v norm", [](ModelSpec& spec) { spec.other = {{"attn_v_norm", json::Value::boolean(true)}}; },
+       Fault::kUnsupported, "arch.attn_v_norm"},
+      {"heads", [](ModelSpec& spec) { spec.num_attention_heads = 3; }, Fault::kCorrupt, "3 attention heads"},
+      {"no kv heads", [](ModelSpec& spec) { spec.num_kv_heads = 0; }, Fault::kCorrupt, "key-value heads"},
+      {"layers", [](ModelSpec& spec) { spec.num_layers = 4'000'000'000; }, Fault::kCorrupt,
+       "arch.num_layers"},
+      {"layer types", [](ModelSpec& spec) { spec.layer_types.pop_back(); }, Fault::kCorrupt, "layer_types"},
+      {"window", [](ModelSpec& spec) { spec.layer_types[1] = LayerType::kSlidingAttention; }, Fault::kCorrupt,
+       "layer 1 has a sliding window"},
+      {"window 0", [](ModelSpec& spec) { spec.sliding_window = 0; }, Fault::kCorrupt,
+       "arch.sliding_window is 0"},
+      {"hidden 0", [](ModelSpec& spec) { spec.hidden_size = 0; }, Fault::kCorrupt, "hidden_size"},
+      {"scalar", [](ModelSpec& spec) { spec.query_pre_attn_scalar = 0; }, Fault::kCorrupt,
+       "query_pre_attn_scalar"},
+  };
+  for (const Case& damage : cases) {
+    TinyPackage tiny;
+    damage.change(tiny.spec);
+    const auto plan = plan_model(*tiny.take());
+    ASSERT_FALSE(plan) << damage.name;
+    EXPECT_EQ(plan.error().fault, damage.fault) << damage.name;
+    EXPECT_THAT(plan.error().message, HasSubstr(damage.words)) << damage.name;
+  }
+}
+
+TEST(Plan, NamesElementTypesThatItDoesNotRun) {
+  TinyPackage tiny;
+  tiny.store_as("lm_head.weight", "Q4_K", std::nullopt);
+  const auto blocks = plan_model(*tiny.take());
+  ASSERT_FALSE(blocks);
+  EXPECT_EQ(blocks.error().fault, Fault::kUnsupported);
+  EXPECT_THAT(blocks.error().message, HasSubstr("lm_head.weight"));
+  EXPECT_THAT(blocks.error().message, HasSubstr("Q4_K"));
+  EXPECT_THAT(blocks.error().message, HasSubstr("convert the model first"));
+}
+
+TEST(Plan, BiasesAndHeadNormsComeTogether) {
+  TinyPackage tiny;
+  for (const char* part : {"q", "v"})
+    tiny.add(std::string("model.layers.0.self_attn.") + part + "_proj.bias",
+             {static_cast<uint64_t>(*part == 'q' ? 32 : 16)});
+  tiny.add("model.layers.1.self_attn.k_norm.weight", {8});
+  const auto plan = plan_model(*tiny.take());
+  ASSERT_FALSE(plan);
+  EXPECT_THAT(
+      plan.error().message,
+      HasSubstr(
+          "missing tensors: model.layers.0.self_attn.k_proj.bias, model.layers.1.self_attn.q_norm.weight"));
+}
+
+TEST(Plan, PassesOnAReadError) {
+  auto package = std::make_shared<Package>(*TinyPackage().take());
+  for (PackageTensor& tensor : package->tensors)
+    if (tensor.name == "model.norm.weight")
+      tensor.read = [](uint64_t, std::span<float>) -> Status { return fail(Fault::kIo, "disk gone"); };
+  const auto plan = plan_model(*package);
+  ASSERT_FALSE(plan);
+  EXPECT_EQ(plan.error().fault, Fault::kIo);
+}
+
+TEST(Model, RefusesAPackageThatIsNotRunnable) {
+  auto package = std::make_shared<Package>(*TinyPackage().take());
+  package->not_runnable = "a skill file: apply it to its base with `skill apply`";
+  const auto model = Model::load(package);
+  ASSERT_FALSE(model);
+  EXPECT_EQ(model.error().fault, Fault::kUnsupported);
+  EXPECT_EQ(model.error().message, *package->not_runnable);
+}
+
+TEST(Model, CountsWhatATokenStreams) {
+  const auto model = Model::load(TinyPackage().take());
+  ASSERT_TRUE(model);
+  // Two layers of (1024 + 2 · 512 + 1024) + 3 · 1536 weights, a head of 2048, five norms of 32, one embedding
+  // row of 32.
+  EXPECT_EQ((*model)->bytes_per_token(), 4u * (2 * (3072 + 4608) + 2048 + 5 * 32 + 32));
+  EXPECT_EQ((*model)->mapped_bytes(), 4u * (2 * (3072 + 4608) + 2048 + 2048));
+  EXPECT_EQ((*model)->decoded_bytes(), 4u * 5 * 32);
+  EXPECT_EQ((*model)->kv_bytes_per_position_f16(), 2u * 2 * 2 * 8 * 2);
+}
+
+TEST(Findings, ListsLayersAsRanges) {
+  EXPECT_EQ(list_names({"a.layers.0.x", "a.layers.1.x", "a.layers.2.x", "a.layers.7.x", "b", "a.layers.3.y"}),
+            "a.layers.{0-2,7}.x, b, a.layers.3.y");
+}
+
+}  // namespace
+}  // namespace amphora::model
