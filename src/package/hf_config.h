@@ -1,0 +1,30 @@
+// config.json and generation_config.json of a Hugging Face directory to a ModelSpec.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "amphora/json.h"
+#include "amphora/package.h"
+#include "amphora/result.h"
+
+namespace amphora::package {
+
+struct HfConfig {
+  ModelSpec spec;                ///< tie_word_embeddings as it takes effect, defaults of the family included
+  bool says_tied = false;        ///< whether the file itself sets tie_word_embeddings
+  bool has_other_parts = false;  ///< the language model of a larger one: its towers are left out
+  TokenizerConfig token_ids;     ///< only the ids
+};
+
+/// Reads config.json. Both the newer style (rope_parameters, dtype, layer_types) and the older one
+/// (rope_theta, rope_scaling, sliding_window_pattern) give the same result. An architecture that is not
+/// supported and a checkpoint that is already quantised are refused by name.
+Result<HfConfig> decode_hf_config(std::string_view text);
+
+/// The token ids of generation_config.json (or of config.json, where they used to be).
+Result<TokenizerConfig> decode_token_ids(const json::Value& object, const std::string& path);
+
+}  // namespace amphora::package

@@ -1,0 +1,97 @@
+// Chat template and token ids, with the precedence that transformers gives their files.
+#include "package/hf_tokenizer.h"
+
+#include <fmt/format.h>
+
+#include <optional>
+
+#include "base/file.h"
+#include "package/hf_config.h"
+#include "package/limits.h"
+#include "package/object_reader.h"
+
+namespace amphora::package {
+namespace {
+
+/// The text of a small file; empty if it does not exist.
+Result<std::optional<std::string>> read_if_there(const std::filesystem::path& path, uint64_t limit) {
+  std::error_code ignored;
+  if (!std::filesystem::exists(path, ignored)) return std::nullopt;
+  AMPHORA_ASSIGN(std::string text, read_small_file(path, limit));
+  return text;
+}
+
+/// An error of a file's content, with the file's name before it.
+std::unexpected<Error> in_file(const std::filesystem::path& path, Error error) {
+  error.message = fmt::format("{}: {}", path.filename().string(), error.message);
+  return std::unexpected(std::move(error));
+}
+
+/// `chat_template`: a template, or a list of named ones of which "default" counts.
+Result<std::optional<std::string>> decode_chat_template(const json::Value& config,
+                                                        std::vector<std::string>& notes) {
+  const json::Value* value = config.find_present("chat_template");
+  if (value == nullptr) return std::nullopt;
+  if (value->is_string()) return value->text();
+  const std::string path = "$.chat_template";
+  if (!value->is_array())
+    return fail_at(Fault::kCorrupt, "Parse", path, std::nullopt,
+                   fmt::format("chat_template is of type {}, wanted a string or a list of named templates",
+                               json::kind_name(value->kind())));
+  std::optional<std::string> chosen;
+  std::string others;
+  for (size_t i = 0; i < value->items().size(); ++i) {
+    const json::Value& item = value->items()[i];
+    if (!item.is_object())
+      return fail_at(Fault::kCorrupt, "Parse", fmt::format("{}[{}]", path, i), std::nullopt,
+                     "a named chat template is not an object");
+    ObjectReader in(item, fmt::format("{}[{}]", path, i));
+    const std::string name = in.read_string("name");
+    std::string text = in.read_string("template");
+    AMPHORA_TRY(in.status());
+    if (name == "default")
+      chosen = std::move(text);
+    else
+      others += (others.empty() ? "" : ", ") + name;
+  }
+  if (!others.empty()) notes.push_back(fmt::format("chat templates left aside: {}", others));
+  return chosen;
+}
+
+}  // namespace
+
+Result<TokenizerConfig> read_tokenizer_config(const std::filesystem::path& directory,
+                                              const TokenizerConfig& config_ids,
+                                              std::vector<std::string>& notes) {
+  TokenizerConfig result = config_ids;
+  const auto generation_path = directory / "generation_config.json";
+  AMPHORA_ASSIGN(const auto generation, read_if_there(generation_path, kMaxConfigBytes));
+  if (generation) {
+    const auto root = json::parse(*generation);
+    if (!root) return in_file(generation_path, root.error());
+    const auto ids = decode_token_ids(*root, "$");
+    if (!ids) return in_file(generation_path, ids.error());
+    if (!ids->eos_token_ids.empty()) result.eos_token_ids = ids->eos_token_ids;
+    if (ids->bos_token_id) result.bos_token_id = ids->bos_token_id;
+    if (ids->pad_token_id) result.pad_token_id = ids->pad_token_id;
+  }
+
+  const auto config_path = directory / "tokenizer_config.json";
+  AMPHORA_ASSIGN(const auto config, read_if_there(config_path, kMaxConfigBytes));
+  if (config) {
+    const auto root = json::parse(*config);
+    if (!root) return in_file(config_path, root.error());
+    auto chat_template = decode_chat_template(*root, notes);
+    if (!chat_template) return in_file(config_path, chat_template.error());
+    result.chat_template = *std::move(chat_template);
+  }
+  AMPHORA_ASSIGN(auto file_template, read_if_there(directory / "chat_template.jinja", kMaxTemplateBytes));
+  if (file_template) {
+    if (result.chat_template && *result.chat_template != *file_template)
+      notes.push_back("chat_template.jinja replaces the template in tokenizer_config.json");
+    result.chat_template = std::move(file_template);
+  }
+  return result;
+}
+
+}  // namespace amphora::package
