@@ -52,7 +52,7 @@ Result<Statistics> measure(const cmf::CmfFile& file, const cmf::TensorRecord& te
     hash.update(
         std::as_bytes(std::span<const float>(values)));  // little-endian hosts only, as the whole runtime
   }
-  statistics.f32_hash64 = hash.finish();
+  statistics.f32_hash64 = hash.value();
   return statistics;
 }
 
@@ -61,13 +61,14 @@ json::Value number_or_null(double value) {
   return std::isfinite(value) ? json::Value::number(value) : json::Value();
 }
 
-json::Value row_value(const cmf::TensorRecord& tensor, const std::optional<Statistics>& statistics) {
+json::Value row_value(const cmf::TensorRecord& tensor, uint64_t data_offset,
+                      const std::optional<Statistics>& statistics) {
   std::vector<json::Value> shape;
   for (const uint64_t dimension : tensor.shape) shape.push_back(count_value(dimension));
   json::Value row = json::Value::object({{"name", text_value(tensor.name)},
                                          {"dtype", text_value(quant::name_of(tensor.dtype))},
                                          {"shape", json::Value::array(std::move(shape))},
-                                         {"off", count_value(tensor.offset)},
+                                         {"off", count_value(tensor.offset - data_offset)},
                                          {"nbytes", count_value(tensor.bytes)},
                                          {"hash", text_value(hex64(tensor.hash))}});
   if (!statistics) return row;
@@ -102,6 +103,7 @@ void print_row(const cmf::TensorRecord& tensor, const std::optional<Statistics>&
 Result<int> list_tensors(const Arguments& arguments, const Globals& globals) {
   AMPHORA_ASSIGN(const cmf::CmfFile file, cmf::CmfFile::open(arguments.file));
   AMPHORA_ASSIGN(const NamePattern filter, NamePattern::compile(arguments.filter));
+  const uint64_t data_offset = file.envelope().place(cmf::Section::kData).offset;
   std::vector<json::Value> rows;
   uint64_t shown = 0, bytes = 0;
   for (const cmf::TensorRecord& tensor : file.tensors()) {
@@ -113,7 +115,7 @@ Result<int> list_tensors(const Arguments& arguments, const Globals& globals) {
     ++shown;
     bytes += tensor.bytes;
     if (globals.json) {
-      rows.push_back(row_value(tensor, statistics));
+      rows.push_back(row_value(tensor, data_offset, statistics));
     } else {
       print_row(tensor, statistics);
     }
