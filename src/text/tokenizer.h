@@ -23,11 +23,13 @@ struct EncodeOptions {
 /// Immutable after loading; all methods can be called from several threads at once.
 class Tokenizer {
  public:
-  /// Refuses what it does not know by name (kUnsupported) and what is malformed (kCorrupt, with the JSON path).
+  /// Refuses what it does not know by name (kUnsupported) and what is malformed (kCorrupt, with the JSON
+  /// path).
   static Result<std::shared_ptr<const Tokenizer>> from_json(std::string_view tokenizer_json);
   ~Tokenizer();
 
-  /// Ids of a text. The text should be UTF-8; ill-formed bytes are replaced by U+FFFD as Python's "replace" handler does.
+  /// Ids of a text. The text should be UTF-8; ill-formed bytes are replaced by U+FFFD as Python's "replace"
+  /// handler does.
   Result<std::vector<TokenId>> encode(std::string_view text, const EncodeOptions& options = {}) const;
   /// Text of a whole sequence. Unknown ids are an error.
   Result<std::string> decode(std::span<const TokenId> ids, bool skip_special = false) const;
@@ -46,22 +48,24 @@ class Tokenizer {
   std::unique_ptr<const Impl> impl_;
 };
 
-/// Turns a stream of ids into text that never splits a character: pieces come out as soon as they can no longer change,
-/// and all pieces together equal Tokenizer::decode of all ids.
+/// Turns a stream of ids into text that never splits a character: pieces come out as soon as they can no
+/// longer change, and all pieces together equal Tokenizer::decode of all ids.
 class StreamDecoder {
  public:
   StreamDecoder(std::shared_ptr<const Tokenizer> tokenizer, bool skip_special);
+  StreamDecoder(StreamDecoder&&) noexcept;
+  StreamDecoder& operator=(StreamDecoder&&) noexcept;
+  ~StreamDecoder();
   /// The text that is now certain; often empty.
   Result<std::string> push(TokenId id);
   /// What is left at the end (an incomplete character becomes U+FFFD, as in decode).
   Result<std::string> finish();
 
  private:
+  struct State;
   std::shared_ptr<const Tokenizer> tokenizer_;
   bool skip_special_;
-  std::vector<TokenId> ids_;
-  std::string emitted_tail_;
-  size_t prefix_index_ = 0, read_index_ = 0;
+  std::unique_ptr<State> state_;
 };
 
 }  // namespace amphora::text

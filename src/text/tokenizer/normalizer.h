@@ -1,0 +1,21 @@
+// The first step: characters to characters.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "text/tokenizer/component.h"
+
+namespace amphora::text {
+
+class Normalizer {
+ public:
+  virtual ~Normalizer() = default;
+  /// Rewrites the text. `origin_bytes` is kept up to date (see Stretch).
+  virtual Status normalize(std::string& text, size_t& origin_bytes) const = 0;
+};
+
+/// The types are in the table kNormalizers.
+Result<std::unique_ptr<Normalizer>> build_normalizer(Component& component);
+
+}  // namespace amphora::text

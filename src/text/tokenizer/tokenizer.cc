@@ -1,0 +1,121 @@
+// The tokenizer: its pipeline in order, forwards and backwards.
+#include "text/tokenizer.h"
+
+#include <fmt/format.h>
+
+#include "text/tokenizer/load.h"
+#include "unicode/utf8.h"
+
+namespace amphora::text {
+namespace {
+
+// The ids of a text between added tokens.
+Status encode_ordinary(const Tokenizer::Impl& impl, Stretch stretch, Model::Scratch& scratch,
+                       std::vector<TokenId>& ids) {
+  stretch.words = {{0, stretch.text.size()}};
+  if (impl.pre_tokenizer) AMPHORA_TRY(impl.pre_tokenizer->split(stretch));
+  for (const Span word : stretch.words)
+    if (!word.empty()) AMPHORA_TRY(impl.model->tokenize(slice(stretch.text, word), scratch, ids));
+  return {};
+}
+
+Status encode_text(const Tokenizer::Impl& impl, std::string_view text, bool parse_special,
+                   std::vector<TokenId>& ids) {
+  const auto scratch = impl.model->make_scratch();
+  std::vector<AddedPart> raw_parts, parts;
+  impl.added.split(text, /*normalized=*/false, parse_special, raw_parts);
+  for (const AddedPart& raw : raw_parts) {
+    if (raw.token != nullptr) {
+      ids.push_back(raw.token->id);
+      continue;
+    }
+    std::string normalized(slice(text, raw.span));
+    size_t origin_bytes = raw.span.begin == 0 ? unicode::sequence_bytes(normalized[0]) : 0;
+    if (impl.normalizer) AMPHORA_TRY(impl.normalizer->normalize(normalized, origin_bytes));
+    impl.added.split(normalized, /*normalized=*/true, parse_special, parts);
+    for (const AddedPart& part : parts) {
+      if (part.token != nullptr) {
+        ids.push_back(part.token->id);
+        continue;
+      }
+      const size_t origin = origin_bytes > part.span.begin ? origin_bytes - part.span.begin : 0;
+      AMPHORA_TRY(
+          encode_ordinary(impl, {std::string(slice(normalized, part.span)), {}, origin}, *scratch, ids));
+    }
+  }
+  return {};
+}
+
+Status push_piece(const Tokenizer::Impl& impl, TokenId id, bool skip_special, DecoderChain& chain) {
+  if (const AddedToken* token = impl.added.find(id)) {
+    if (skip_special && impl.added.is_skipped(*token)) return {};
+    return chain.push(token->decoded);
+  }
+  const std::string* piece = impl.vocabulary.find_piece(id);
+  if (piece == nullptr) return fail(Fault::kNotFound, fmt::format("tokenizer: there is no token {}", id));
+  return chain.push(*piece);
+}
+
+}  // namespace
+
+Tokenizer::Tokenizer(std::unique_ptr<const Impl> impl) : impl_(std::move(impl)) {}
+Tokenizer::~Tokenizer() = default;
+
+Result<std::shared_ptr<const Tokenizer>> Tokenizer::from_json(std::string_view tokenizer_json) {
+  AMPHORA_ASSIGN(auto impl, load_tokenizer(tokenizer_json));
+  return std::make_shared<const Tokenizer>(std::move(impl));
+}
+
+Result<std::vector<TokenId>> Tokenizer::encode(std::string_view text, const EncodeOptions& options) const {
+  std::vector<TokenId> ids;
+  if (unicode::is_utf8(text))
+    AMPHORA_TRY(encode_text(*impl_, text, options.parse_special, ids));
+  else
+    AMPHORA_TRY(encode_text(*impl_, unicode::replace_ill_formed(text), options.parse_special, ids));
+  return impl_->post_processor.apply(std::move(ids), options.add_special);
+}
+
+Result<std::string> Tokenizer::decode(std::span<const TokenId> ids, bool skip_special) const {
+  DecoderChain chain(impl_->decoders);
+  for (const TokenId id : ids) AMPHORA_TRY(push_piece(*impl_, id, skip_special, chain));
+  AMPHORA_TRY(chain.finish());
+  return chain.take();
+}
+
+const std::string* Tokenizer::find_piece(TokenId id) const { return impl_->vocabulary.find_piece(id); }
+
+std::optional<TokenId> Tokenizer::find_id(std::string_view piece) const {
+  if (const auto id = impl_->added.find_id(piece)) return id;
+  return impl_->vocabulary.find(piece);
+}
+
+bool Tokenizer::is_special(TokenId id) const {
+  const AddedToken* token = impl_->added.find(id);
+  return token != nullptr && token->special;
+}
+
+uint32_t Tokenizer::id_limit() const { return impl_->vocabulary.id_limit(); }
+
+struct StreamDecoder::State {
+  DecoderChain chain;
+};
+
+StreamDecoder::StreamDecoder(std::shared_ptr<const Tokenizer> tokenizer, bool skip_special)
+    : tokenizer_(std::move(tokenizer)),
+      skip_special_(skip_special),
+      state_(std::make_unique<State>(DecoderChain(tokenizer_->impl().decoders))) {}
+StreamDecoder::StreamDecoder(StreamDecoder&&) noexcept = default;
+StreamDecoder& StreamDecoder::operator=(StreamDecoder&&) noexcept = default;
+StreamDecoder::~StreamDecoder() = default;
+
+Result<std::string> StreamDecoder::push(TokenId id) {
+  AMPHORA_TRY(push_piece(tokenizer_->impl(), id, skip_special_, state_->chain));
+  return state_->chain.take();
+}
+
+Result<std::string> StreamDecoder::finish() {
+  AMPHORA_TRY(state_->chain.finish());
+  return state_->chain.take();
+}
+
+}  // namespace amphora::text
