@@ -7,6 +7,10 @@ namespace amphora::kernels {
 namespace {
 
 constexpr std::array kVariants = {
+#if defined(__x86_64__)
+    &kAvx512,
+    &kAvx2,
+#endif
     &kScalar,
 };
 

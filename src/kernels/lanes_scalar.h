@@ -22,8 +22,8 @@ namespace amphora::kernels::AMPHORA_VARIANT {
 inline constexpr size_t kLanes = 16;
 /// Register tiles that suit the variant: rows and tokens of a dense product, tokens of an exact one, heads
 /// and vectors of attention.
-inline constexpr size_t kDenseRows = 1, kDenseTokens = 1, kExactTokens = 1, kAttentionHeads = 1,
-                        kAttentionVectors = 1;
+inline constexpr size_t kDenseRows = 1, kDenseTokens = 1, kExactTokens = 1;
+inline constexpr size_t kAttentionHeads = 1, kAttentionKeys = 1, kAttentionVectors = 1;
 
 struct Lanes {
   float at[kLanes];

@@ -71,5 +71,8 @@ struct Variant {
 };
 
 extern const Variant kScalar;
+#if defined(__x86_64__)
+extern const Variant kAvx2, kAvx512;
+#endif
 
 }  // namespace amphora::kernels

@@ -111,8 +111,8 @@ template <size_t kHeads>
 AMPHORA_TARGET void scores_of_heads(const float* queries, const float* keys, size_t count, size_t head_dim,
                                     float scale, float* scores) {
   size_t at = 0;
-  for (; at + 4 <= count; at += 4)
-    score_tile<kHeads, 4>(queries, keys + at * head_dim, head_dim, scale, scores + at);
+  for (; at + kAttentionKeys <= count; at += kAttentionKeys)
+    score_tile<kHeads, kAttentionKeys>(queries, keys + at * head_dim, head_dim, scale, scores + at);
   for (; at < count; ++at) score_tile<kHeads, 1>(queries, keys + at * head_dim, head_dim, scale, scores + at);
 }
 
