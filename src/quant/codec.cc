@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 
+#include "base/checked.h"
 #include "quant/dtypes.h"
 
 namespace amphora::quant {
@@ -19,6 +20,10 @@ const std::array<Codec, 15>& table() {
 }
 
 }  // namespace
+
+std::optional<uint64_t> element_count(Shape shape) {
+  return std::ranges::find(shape, uint64_t{0}) != shape.end() ? 0 : checked_product(shape);
+}
 
 std::span<const Codec> codecs() { return table(); }
 

@@ -16,6 +16,10 @@ namespace amphora::quant {
 /// Dimensions, outermost first; a matrix is [rows, columns].
 using Shape = std::span<const uint64_t>;
 
+/// Product of the dimensions, 1 for a scalar; empty on overflow. Exact also if a dimension is 0, whatever the
+/// others are.
+std::optional<uint64_t> element_count(Shape shape);
+
 /// One element type. Function members are null where this version cannot do the work (see can_decode,
 /// can_encode).
 struct Codec {

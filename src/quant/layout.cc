@@ -56,12 +56,12 @@ Status place_grouped_matrix(std::string_view tensor_name, Shape shape) {
 }
 
 std::optional<uint64_t> bytes_of_elements(Shape shape, uint64_t element_bytes) {
-  const auto elements = checked_product(shape);
+  const auto elements = element_count(shape);
   return elements ? checked_mul(*elements, element_bytes) : std::nullopt;
 }
 
 std::optional<uint64_t> bytes_of_groups(Shape shape, uint64_t group_bytes, uint64_t row_bytes) {
-  const auto elements = checked_product(shape);
+  const auto elements = element_count(shape);
   if (!elements) return std::nullopt;
   const auto groups = checked_mul(*elements / kGroup, group_bytes);
   const auto rows = checked_mul(shape[0], row_bytes);

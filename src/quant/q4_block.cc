@@ -11,10 +11,10 @@ namespace amphora::quant {
 namespace {
 
 /// The caller knows that the shape's product fits.
-uint64_t groups_of(Shape shape) { return divide_rounding_up(*checked_product(shape), kGroup); }
+uint64_t groups_of(Shape shape) { return divide_rounding_up(*element_count(shape), kGroup); }
 
 std::optional<uint64_t> payload_bytes(Shape shape) {
-  const auto elements = checked_product(shape);
+  const auto elements = element_count(shape);
   return elements ? checked_mul(divide_rounding_up(*elements, kGroup), kNibbleBytes + 2) : std::nullopt;
 }
 

@@ -17,66 +17,15 @@
 #include "amphora/json.h"
 #include "amphora/result.h"
 #include "base/file.h"
+#include "formats/cmf/directory.h"
 #include "formats/cmf/envelope.h"
 #include "formats/cmf/finding.h"
+#include "formats/cmf/header.h"
+#include "formats/cmf/masks.h"
+#include "formats/cmf/skills.h"
+#include "formats/cmf/sparse_index.h"
 
 namespace amphora::cmf {
-
-/// One record of the tensor directory.
-struct TensorRecord {
-  std::string_view name;  ///< points into the file's bytes
-  DType dtype = DType::kF32;
-  std::vector<uint64_t> shape;  ///< outermost first, at most 6; empty for a scalar
-  uint64_t offset = 0;          ///< of the payload, from the file's start
-  uint64_t bytes = 0;
-  uint64_t hash = 0;           ///< hash64 of the payload as recorded
-  uint64_t record_offset = 0;  ///< of the 56-byte record, from the file's start
-
-  /// Below 2^63.
-  uint64_t elements() const {
-    uint64_t product = 1;
-    for (const uint64_t dimension : shape) product *= dimension;
-    return product;
-  }
-};
-
-/// One task mask, as the meta of the masks section describes it.
-struct Mask {
-  uint32_t task_id = 0;
-  std::string name;
-  std::string description;  ///< may be empty
-  std::string priority;     ///< "Fallback", "Normal", "Primary"
-  double sparsity = 0;
-  bool measured = false;  ///< it carries a quality measurement
-  bool has_expert_fields = false;
-  uint64_t blob_offset = 0;  ///< from the section's start
-  uint64_t blob_bytes = 0;
-};
-
-struct Masks {
-  json::Value meta;  ///< as written, unknown keys included
-  std::string default_task;
-  std::vector<Mask> masks;
-};
-
-/// One entry of the sparse index; its lists point into the file's bytes.
-struct IndexEntry {
-  uint32_t task = 0, layer = 0;
-  Bytes groups;  ///< u16 each
-  Bytes heads;   ///< u8 each
-};
-
-struct SkillRecord {
-  std::string id;
-  std::string name;  ///< may be empty
-  std::vector<uint32_t> layers;
-  bool selectable = false;                   ///< has a `selection`
-  std::optional<std::string> base_dir_hash;  ///< set in a skill file
-};
-
-struct ShardPlace {
-  uint32_t no = 1, count = 1;
-};
 
 class CmfFile {
  public:
@@ -86,7 +35,7 @@ class CmfFile {
   /// Bytes that stay valid for as long as this object and copies of its views.
   static Result<CmfFile> open(Bytes file);
   /// As above; the fault in the terms of the format page.
-  static std::expected<CmfFile, Finding> open_or_finding(Bytes file);
+  static Checked<CmfFile> open_or_finding(Bytes file);
 
   Bytes bytes() const { return bytes_; }
   const Envelope& envelope() const { return envelope_; }
@@ -116,7 +65,6 @@ class CmfFile {
   const std::shared_ptr<const MappedFile>& mapping() const { return mapping_; }
 
  private:
-  friend class Opener;
   Bytes bytes_;
   std::shared_ptr<const MappedFile> mapping_;
   Envelope envelope_;

@@ -3,7 +3,6 @@
 
 #include <array>
 #include <cstdint>
-#include <expected>
 
 #include "amphora/bytes.h"
 #include "formats/cmf/finding.h"
@@ -56,7 +55,7 @@ struct Envelope {
 };
 
 /// Reads the envelope and checks every section's place against the file's size and the other sections.
-std::expected<Envelope, Finding> decode_envelope(Bytes file);
+Checked<Envelope> decode_envelope(Bytes file);
 
 std::array<std::byte, kEnvelopeBytes> encode_envelope(const Envelope& envelope);
 

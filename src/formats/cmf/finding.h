@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <expected>
 #include <string>
 #include <string_view>
 
@@ -56,6 +57,17 @@ struct Finding {
   std::string path = {};    ///< JSON path, or empty
   Level level() const { return level_of(code); }
 };
+
+/// What the decoders of this room return; the public functions turn the finding into the program's common
+/// error.
+template <class T>
+using Checked = std::expected<T, Finding>;
+
+std::unexpected<Finding> fault(Code code, Section section, uint64_t offset, std::string message);
+std::unexpected<Finding> tensor_fault(Code code, Section section, uint64_t offset, std::string_view tensor,
+                                      std::string message);
+std::unexpected<Finding> json_fault(Code code, Section section, uint64_t offset, std::string path,
+                                    std::string message);
 
 /// The finding as the program's common error: its place is the section and, if there is one, the tensor or
 /// JSON path.

@@ -1,0 +1,192 @@
+// The chain of checks behind open: one function per link, in the order in which findings are reported.
+#include "formats/cmf/verify.h"
+
+#include <algorithm>
+#include <array>
+
+#include "crypto/hash64.h"
+#include "crypto/hex.h"
+#include "quant/codec.h"
+
+namespace amphora::cmf {
+namespace {
+
+constexpr uint64_t kPortion = uint64_t{16} << 20;
+constexpr uint64_t kMaxSignatureBytes = uint64_t{64} << 10;
+
+class Verifier {
+ public:
+  Verifier(const CmfFile& file, const ProgressFunction& progress) : file_(file), progress_(progress) {
+    for (const Section section : kPlacedSections)
+      if (section != Section::kData) total_ += file.section(section).size();
+    for (const TensorRecord& tensor : file.tensors()) total_ += tensor.bytes;
+  }
+
+  std::vector<Finding> run() {
+    check_envelope_hash(Section::kHeader, kHeaderHashField, file_.envelope().header_hash);
+    check_envelope_hash(Section::kDirectory, kDirectoryHashField, file_.envelope().directory_hash);
+    for (const Section section : {Section::kMasks, Section::kVocabulary, Section::kIndex})
+      check_section_hash(section);
+    for (const TensorRecord& tensor : file_.tensors()) check_tensor(tensor);
+    check_padding();
+    check_feature_bits();
+    check_dead_bytes();
+    return std::move(findings_);
+  }
+
+ private:
+  void add(Code code, Section section, uint64_t offset, std::string message, std::string_view tensor = {}) {
+    findings_.push_back({code, section, offset, std::move(message), std::string(tensor), {}});
+  }
+
+  uint64_t hash(Bytes bytes) {
+    crypto::Hash64 hash;
+    for (uint64_t done = 0; done < bytes.size();) {
+      const uint64_t count = std::min<uint64_t>(kPortion, bytes.size() - done);
+      hash.update(bytes.subspan(done, count));
+      done += count;
+      done_ += count;
+      if (progress_) progress_(done_, total_);
+    }
+    return hash.value();
+  }
+
+  static std::string mismatch(uint64_t found, uint64_t recorded) {
+    return "hash64 is " + crypto::to_hex(found) + ", recorded is " + crypto::to_hex(recorded);
+  }
+
+  void check_envelope_hash(Section section, uint64_t field, uint64_t recorded) {
+    const uint64_t found = hash(file_.section(section));
+    if (recorded == 0) return add(Code::kNoHash, section, field, "the envelope records no hash");
+    if (found != recorded) add(Code::kHash, section, field, mismatch(found, recorded));
+  }
+
+  void check_section_hash(Section section) {
+    const Bytes bytes = file_.section(section);
+    const auto recorded = section_hash_of(file_.header(), section);
+    const uint64_t found = hash(bytes);
+    const uint64_t offset = file_.envelope().place(section).offset;
+    if (!recorded) {
+      if (!bytes.empty()) add(Code::kNoHash, section, offset, "the header records no hash");
+    } else if (bytes.empty()) {
+      add(Code::kStrayHash, section, file_.envelope().place(Section::kHeader).offset,
+          "the header records a hash of a section that is not there");
+    } else if (found != *recorded) {
+      add(Code::kHash, section, offset, mismatch(found, *recorded));
+    }
+  }
+
+  void check_tensor(const TensorRecord& tensor) {
+    const Bytes payload = file_.payload(tensor);
+    const uint64_t found = hash(payload);
+    if (found != tensor.hash)
+      add(Code::kHash, Section::kData, tensor.offset, mismatch(found, tensor.hash), tensor.name);
+    const quant::Codec* codec = quant::find_codec(tensor.dtype);
+    if (!codec->check_payload) return;
+    const Status status = codec->check_payload(payload, tensor.shape);
+    if (!status)
+      add(Code::kParse, Section::kData, tensor.offset + status.error().offset.value_or(0),
+          status.error().message, tensor.name);
+  }
+
+  void check_padding() {
+    const Envelope& envelope = file_.envelope();
+    if (file_.masks())
+      if (const auto at = find_masks_padding_fault(file_.section(Section::kMasks), *file_.masks()))
+        add(Code::kParse, Section::kMasks, envelope.place(Section::kMasks).offset + *at,
+            "padding is not zero");
+    if (const auto at = find_index_padding_fault(file_.section(Section::kIndex), file_.index()))
+      add(Code::kParse, Section::kIndex, envelope.place(Section::kIndex).offset + *at, "padding is not zero");
+  }
+
+  void check_feature_bits() {
+    const bool has_2f = std::ranges::any_of(file_.tensors(), [](const TensorRecord& tensor) {
+      return tensor.dtype == DType::kQ82F || tensor.dtype == DType::kVbit || tensor.dtype == DType::kVbitRo;
+    });
+    const uint32_t features = file_.envelope().features;
+    if (((features & kQuant2F) != 0) != has_2f)
+      add(Code::kFeatureBit, Section::kEnvelope, kFeaturesField, "QUANT_2F does not match the dtypes");
+    if (((features & kSkillFile) != 0) != file_.is_skill_file())
+      add(Code::kFeatureBit, Section::kEnvelope, kFeaturesField,
+          "SKILL_FILE does not match the skill records");
+  }
+
+  /// Bytes of the data window that belong to nobody should be zeros.
+  void check_dead_bytes() {
+    const Span& window = file_.envelope().place(Section::kData);
+    std::vector<Span> owned;
+    owned.reserve(file_.tensors().size() + kPlacedSections.size() + 1);
+    for (const TensorRecord& tensor : file_.tensors()) owned.push_back({tensor.offset, tensor.bytes});
+    for (const Section section : kPlacedSections)
+      if (section != Section::kData) owned.push_back(file_.envelope().place(section));
+    owned.push_back({window.end(), 0});
+    std::ranges::sort(owned, {}, &Span::offset);
+    uint64_t at = window.offset, dead = 0, first = 0;
+    for (const Span& span : owned) {
+      for (; at < std::min(span.offset, window.end()); ++at) {
+        if (file_.bytes()[at] == std::byte{0}) continue;
+        if (dead++ == 0) first = at;
+      }
+      at = std::max(at, span.end());
+    }
+    if (dead != 0)
+      add(Code::kDeadBytes, Section::kData, first, std::to_string(dead) + " nonzero bytes belong to nothing");
+  }
+
+  const CmfFile& file_;
+  const ProgressFunction& progress_;
+  std::vector<Finding> findings_;
+  uint64_t done_ = 0, total_ = 0;
+};
+
+void verify_signature(Bytes file, std::optional<std::string_view> signature, const VerifyOptions& options,
+                      VerifyReport& report) {
+  if (!signature) {
+    if (options.strong)
+      report.findings.push_back({Code::kMissing, Section::kSignature, 0, "there is no signature file"});
+    return;
+  }
+  auto finding = check_signature(file, *signature, options.progress);
+  report.signature = finding ? SignatureState::kInvalid : SignatureState::kValid;
+  if (finding) report.findings.push_back(*std::move(finding));
+}
+
+}  // namespace
+
+std::string_view name_of(SignatureState state) {
+  constexpr std::array<std::string_view, 3> kNames = {"absent", "valid", "invalid"};
+  return kNames[static_cast<size_t>(state)];
+}
+
+bool VerifyReport::valid() const {
+  return std::ranges::none_of(findings,
+                              [](const Finding& finding) { return finding.level() == Level::kError; });
+}
+
+VerifyReport verify_bytes(Bytes bytes, std::optional<std::string_view> signature,
+                          const VerifyOptions& options) {
+  VerifyReport report;
+  const auto file = CmfFile::open_or_finding(bytes);
+  if (!file) {
+    report.findings.push_back(file.error());
+    return report;
+  }
+  report.findings = Verifier(*file, options.progress).run();
+  verify_signature(bytes, signature, options, report);
+  return report;
+}
+
+Result<VerifyReport> verify(const std::filesystem::path& path, const VerifyOptions& options) {
+  AMPHORA_ASSIGN(const std::shared_ptr<const MappedFile> file, MappedFile::open(path));
+  std::filesystem::path signature_path = path;
+  signature_path += ".sig";
+  const auto signature = read_small_file(signature_path, kMaxSignatureBytes);
+  if (!signature && signature.error().fault == Fault::kIo) return std::unexpected(signature.error());
+  // One that is too large to be a signature is refused as malformed, like any other text that is none.
+  const bool absent = !signature && signature.error().fault == Fault::kNotFound;
+  return verify_bytes(file->bytes(),
+                      absent ? std::nullopt : std::optional<std::string_view>(signature ? *signature : ""),
+                      options);
+}
+
+}  // namespace amphora::cmf
