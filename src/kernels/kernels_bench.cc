@@ -1,0 +1,224 @@
+// Speed of the kernels: GB/s of weights for one token, GFLOP/s for many, beside a plain read of memory in the
+// same run.
+#include <benchmark/benchmark.h>
+#include <sys/mman.h>
+
+#include <algorithm>
+#include <memory>
+#include <numeric>
+#include <random>
+#include <vector>
+
+#include "base/half.h"
+#include "base/thread_pool.h"
+#include "kernels/kernels.h"
+
+namespace amphora::kernels {
+namespace {
+
+/// Weights that do not fit into any cache, shared by all benchmarks; huge pages where there are any.
+class Arena {
+ public:
+  static constexpr size_t kBytes = size_t{512} << 20;
+  Arena()
+      : data_(static_cast<std::byte*>(
+            mmap(nullptr, kBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0))) {
+    madvise(data_, kBytes, MADV_HUGEPAGE);
+    std::mt19937_64 engine(1);
+    for (size_t i = 0; i < kBytes;
+         i += 2) {  // halves of sensible size: they serve as scales, weights and codes
+      const uint16_t half = float_to_half(0.001f + 0.01f * static_cast<float>(engine() & 1023) / 1023.0f);
+      data_[i] = static_cast<std::byte>(half);
+      data_[i + 1] = static_cast<std::byte>(half >> 8);
+    }
+  }
+  std::byte* data() const { return data_; }
+
+ private:
+  std::byte* data_;
+};
+
+Arena& arena() {
+  static Arena arena;
+  return arena;
+}
+
+size_t payload_bytes(DType dtype, size_t rows, size_t columns) {
+  switch (dtype) {
+    case DType::kF32: return rows * columns * 4;
+    case DType::kF16:
+    case DType::kBF16: return rows * columns * 2;
+    case DType::kQ8Row: return rows * columns + rows * 2;
+    case DType::kQ82F: return rows * columns + rows * 2 + columns * 2;
+    default: return rows * columns / 32 * 18;
+  }
+}
+
+std::vector<float> activations(size_t count) {
+  std::mt19937 engine(2);
+  std::vector<float> x(count);
+  for (float& value : x) value = static_cast<float>(engine()) * 0x1p-31f - 1.0f;
+  return x;
+}
+
+/// Walks through copies of the matrix, so that the weights of one token come from memory as in decoding.
+void run_matmul(benchmark::State& state, const Variant* variant, DType dtype, size_t rows, size_t columns,
+                size_t tokens, size_t threads, Numerics numerics) {
+  ThreadPool pool(threads);
+  const Executor executor = {&pool, variant, numerics};
+  const size_t bytes = payload_bytes(dtype, rows, columns), step = (bytes + 4095) / 4096 * 4096;
+  const size_t copies = std::max<size_t>(1, Arena::kBytes / step);
+  const auto x = activations(tokens * columns);
+  std::vector<float> out(tokens * rows);
+  Activations prepared;
+  size_t copy = 0;
+  for (auto _ : state) {
+    const Matrix weights = {dtype, rows, columns, Bytes(arena().data() + copy * step, bytes)};
+    prepared.assign(executor, x.data(), tokens, columns);
+    const Product products[] = {{&weights, out.data(), rows}};
+    matmul(executor, products, prepared);
+    benchmark::DoNotOptimize(out.data());
+    copy = (copy + 1) % copies;
+  }
+  const auto iterations = static_cast<double>(state.iterations());
+  using benchmark::Counter;
+  state.counters["GB/s"] = Counter(static_cast<double>(bytes) * iterations / 1e9, Counter::kIsRate);
+  state.counters["GFLOP/s"] =
+      Counter(2.0 * static_cast<double>(rows * columns * tokens) * iterations / 1e9, Counter::kIsRate);
+}
+
+/// What memory gives: sums of four streams per thread, the shape of the decode kernels.
+void run_memory(benchmark::State& state, size_t threads) {
+  ThreadPool pool(threads);
+  const auto* words = reinterpret_cast<const uint64_t*>(arena().data());
+  const size_t quarter = Arena::kBytes / 8 / threads / 4;
+  for (auto _ : state)
+    pool.run(threads, [&](size_t thread) {
+      const uint64_t* p = words + thread * quarter * 4;
+      uint64_t sums[4][8] = {};
+      for (size_t i = 0; i + 8 <= quarter; i += 8)
+        for (size_t stream = 0; stream < 4; ++stream)
+          for (size_t j = 0; j < 8; ++j) sums[stream][j] += p[stream * quarter + i + j];
+      benchmark::DoNotOptimize(sums);
+    });
+  state.counters["GB/s"] =
+      benchmark::Counter(static_cast<double>(Arena::kBytes) * static_cast<double>(state.iterations()) / 1e9,
+                         benchmark::Counter::kIsRate);
+}
+
+void run_attention(benchmark::State& state, const Variant* variant, KvType type, size_t heads,
+                   size_t kv_heads, size_t head_dim, size_t context, size_t tokens, size_t threads) {
+  ThreadPool pool(threads);
+  const Executor executor = {&pool, variant};
+  const size_t bytes = kv_heads * context * kv_bytes_per_position(type, head_dim);
+  ByteVector keys(bytes), values(bytes);
+  const KvView kv = {type, kv_heads, head_dim, context, keys.data(), values.data()};
+  const auto filling = activations(context * kv_heads * head_dim);
+  kv_store(executor, kv, 0, context, filling.data(), filling.data());
+  const auto queries = activations(tokens * heads * head_dim);
+  std::vector<float> out(queries.size());
+  AttentionArguments a = {queries.data(), tokens, heads, kv, context - tokens, 0, 0.1f, 0, out.data()};
+  for (auto _ : state) {
+    attention(executor, a);
+    benchmark::DoNotOptimize(out.data());
+  }
+}
+
+using Elementwise = void (*)(const Executor&, std::vector<float>&, const std::vector<float>&);
+
+void run_elementwise(benchmark::State& state, const Variant* variant, size_t count, Elementwise operation) {
+  ThreadPool pool(1);
+  auto x = activations(count);
+  const auto y = x;
+  for (auto _ : state) {
+    operation({&pool, variant}, x, y);
+    benchmark::DoNotOptimize(x.data());
+  }
+}
+
+struct Shape {
+  size_t rows, columns;
+};
+struct Type {
+  DType dtype;
+  const char* name;
+};
+
+const bool kRegistered = [] {
+  const Shape shapes[] = {{2048, 640}, {640, 2048}, {262144, 640}, {896, 4864}};
+  const Type types[] = {{DType::kQ8Row, "q8_row"},     {DType::kQ82F, "q8_2f"}, {DType::kQ4Tiled, "q4_tiled"},
+                        {DType::kQ4Block, "q4_block"}, {DType::kF16, "f16"},    {DType::kBF16, "bf16"},
+                        {DType::kF32, "f32"}};
+  const auto name = [](auto... parts) {
+    std::string text;
+    ((text += std::string(parts) + "/"), ...);
+    text.pop_back();
+    return text;
+  };
+  for (const size_t threads : {1, 2}) {
+    const std::string t = std::to_string(threads) + "T";
+    benchmark::RegisterBenchmark(name("memory", t).c_str(), run_memory, threads)->UseRealTime();
+    for (const Variant* v : variants()) {
+      if (!runs_here(*v)) continue;
+      for (const Type& type : types) {
+        for (const Shape& s : shapes)
+          benchmark::RegisterBenchmark(name("decode", name_of(*v), type.name,
+                                            std::to_string(s.rows) + "x" + std::to_string(s.columns), t)
+                                           .c_str(),
+                                       run_matmul, v, type.dtype, s.rows, s.columns, size_t{1}, threads,
+                                       Numerics::kFast)
+              ->UseRealTime();
+        for (const size_t tokens : {4, 16, 128, 512})
+          benchmark::RegisterBenchmark(
+              name("prefill", name_of(*v), type.name, "2048x640", std::to_string(tokens), t).c_str(),
+              run_matmul, v, type.dtype, size_t{2048}, size_t{640}, tokens, threads, Numerics::kFast)
+              ->UseRealTime();
+      }
+      for (const size_t tokens : {1, 512})
+        benchmark::RegisterBenchmark(
+            name("exact", name_of(*v), "f32", "2048x640", std::to_string(tokens), t).c_str(), run_matmul, v,
+            DType::kF32, size_t{2048}, size_t{640}, tokens, threads, Numerics::kExact)
+            ->UseRealTime();
+      for (const size_t context : {512, 4096})
+        for (const size_t tokens : {1, 128}) {
+          const std::string c = std::to_string(context), n = std::to_string(tokens);
+          benchmark::RegisterBenchmark(name("attention", name_of(*v), "4of1x256", c, n, t).c_str(),
+                                       run_attention, v, KvType::kF16, size_t{4}, size_t{1}, size_t{256},
+                                       context, tokens, threads)
+              ->UseRealTime();
+          benchmark::RegisterBenchmark(name("attention", name_of(*v), "14of2x64", c, n, t).c_str(),
+                                       run_attention, v, KvType::kF16, size_t{14}, size_t{2}, size_t{64},
+                                       context, tokens, threads)
+              ->UseRealTime();
+        }
+    }
+  }
+  for (const Variant* v : variants()) {
+    if (!runs_here(*v)) continue;
+    const auto one = [&](const char* operation, size_t count, Elementwise function) {
+      benchmark::RegisterBenchmark(name(operation, name_of(*v), std::to_string(count)).c_str(),
+                                   run_elementwise, v, count, function);
+    };
+    one("rms_norm", 640, [](const Executor& e, std::vector<float>& x, const std::vector<float>& y) {
+      rms_norm(e, x.data(), y.data(), 1, x.size(), 1e-6f, false, x.data());
+    });
+    one("silu_multiply", 4864, [](const Executor& e, std::vector<float>& x, const std::vector<float>& y) {
+      silu_multiply(e, x.data(), y.data(), x.size());
+    });
+    one("gelu_tanh_multiply", 2048,
+        [](const Executor& e, std::vector<float>& x, const std::vector<float>& y) {
+          gelu_tanh_multiply(e, x.data(), y.data(), x.size());
+        });
+    one("argmax", 262144, [](const Executor& e, std::vector<float>& x, const std::vector<float>&) {
+      benchmark::DoNotOptimize(argmax(e, x.data(), x.size()));
+    });
+    one("quantise", 2048, [](const Executor& e, std::vector<float>& x, const std::vector<float>&) {
+      static Activations prepared;
+      prepared.assign(e, x.data(), 1, x.size());
+    });
+  }
+  return true;
+}();
+
+}  // namespace
+}  // namespace amphora::kernels
