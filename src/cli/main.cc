@@ -9,6 +9,7 @@
 #include <new>
 
 #include "base/log.h"
+#include "cli/completion.h"
 #include "cli/interrupt.h"
 #include "cli/print.h"
 #include "cli/verb.h"
@@ -78,8 +79,12 @@ int run(int argc, char** argv) {
   std::string help_verb;
   CLI::App* help = app.add_subcommand("help", "this text, or a verb's");
   help->add_option("VERB", help_verb, "the verb");
+  std::string shell;
+  CLI::App* completion = app.add_subcommand("completion", "a shell's completion script, on stdout");
+  completion->add_option("SHELL", shell, "bash, zsh, fish or powershell")->required();
 
-  if (argc > 1 && argv[1][0] != '-' && argv[1] != std::string_view("help") && find_verb(argv[1]) == nullptr)
+  if (argc > 1 && argv[1][0] != '-' && find_verb(argv[1]) == nullptr && argv[1] != help->get_name() &&
+      argv[1] != completion->get_name())
     return unknown_verb(argv[1]);
   try {
     app.parse(argc, argv);
@@ -100,6 +105,16 @@ int run(int argc, char** argv) {
   if (chosen.front() == help) {
     if (find_verb(help_verb) == nullptr) return unknown_verb(help_verb);
     print(app.get_subcommand(help_verb)->help());
+    return 0;
+  }
+
+  if (chosen.front() == completion) {
+    const auto script = completion_script(app, shell);
+    if (!script) {
+      fmt::print(stderr, "amphora completion: {}\n", describe(script.error()));
+      return exit_status(script.error().fault);
+    }
+    print(*script);
     return 0;
   }
 

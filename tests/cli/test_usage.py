@@ -21,6 +21,18 @@ class Usage(harness.CommandLineTest):
     def test_version(self):
         self.assertRegex(self.ok("--version").out.decode(), r"^amphora \d+\.\d+\.\d+\n$")
 
+    def test_completion_knows_every_verb_and_its_options(self):
+        for shell in ["bash", "zsh", "fish", "powershell"]:
+            script = self.ok("completion", shell).out.decode()
+            for word in VERBS + ["quant-rule", "chat-template"]:
+                self.assertIn(word, script)
+        script = self.ok("completion", "bash").out.decode()
+        asked = script + "COMP_WORDS=(amphora conv); COMP_CWORD=1; _amphora; echo ${COMPREPLY[*]}\n"
+        asked += "COMP_WORDS=(amphora convert --quant-); COMP_CWORD=2; _amphora; echo ${COMPREPLY[*]}\n"
+        answer = subprocess.run(["bash", "-c", asked], capture_output=True, text=True)
+        self.assertEqual(answer.stdout, "convert\n--quant-rule\n", answer.stderr)
+        self.refused(2, "completion", "tcsh", words=["tcsh"])
+
     def test_wrong_usage_is_one_line_and_status_2(self):
         tiny = DATA / "hf" / "tiny" / "llama"
         self.refused(2, "convrt", words=["did you mean 'convert'"])
