@@ -1,0 +1,85 @@
+// Chat templates: see chat.h.
+#include "text/chat.h"
+
+#include <utility>
+
+#include "text/jinja/evaluator.h"
+#include "text/jinja/from_json.h"
+#include "text/jinja/parser.h"
+
+namespace amphora::text {
+namespace {
+
+// As transformers prepares a message: members that are null are dropped, and reasoning is found under the
+// name that the template reads, whichever name it came under.
+json::Value prepared_message(const json::Value& message) {
+  json::Value present = json::Value::object();
+  for (const json::Member& member : message.members())
+    if (!member.value.is_null()) present.members().push_back(member);
+  const json::Value* reasoning = nullptr;
+  for (const char* name : {"reasoning_content", "thinking", "reasoning"})
+    if (reasoning == nullptr) reasoning = present.find(name);
+  if (reasoning == nullptr) return present;
+  json::Value result = json::Value::object({{"thinking", *reasoning}});
+  for (const json::Member& member : present.members()) result.set(member.key, member.value);
+  result.set("reasoning_content", *reasoning);
+  return result;
+}
+
+Result<json::Value> prepared_messages(const json::Value& messages) {
+  if (!messages.is_array()) return fail(Fault::kUsage, "messages must be an array");
+  if (messages.items().empty())
+    return fail(Fault::kRefused,
+                "Cannot apply chat template to an empty conversation. Provide at least one message.");
+  json::Value result = json::Value::array();
+  for (const json::Value& message : messages.items()) {
+    if (!message.is_object()) return fail(Fault::kUsage, "each message must be an object");
+    result.items().push_back(prepared_message(message));
+  }
+  return result;
+}
+
+}  // namespace
+
+struct ChatTemplate::Impl {
+  jinja::Block block;
+};
+
+ChatTemplate::ChatTemplate(std::unique_ptr<const Impl> impl) : impl_(std::move(impl)) {}
+ChatTemplate::~ChatTemplate() = default;
+
+Result<std::shared_ptr<const ChatTemplate>> ChatTemplate::parse(std::string_view source) {
+  AMPHORA_ASSIGN(jinja::Block block, jinja::parse_template(source));
+  return std::make_shared<const ChatTemplate>(std::make_unique<const Impl>(Impl{std::move(block)}));
+}
+
+Result<std::string> ChatTemplate::render(const ChatRequest& request) const {
+  AMPHORA_ASSIGN(json::Value messages, prepared_messages(request.messages));
+  json::Value variables = json::Value::object();
+  variables.set("messages", std::move(messages));
+  variables.set("tools", request.tools);
+  variables.set("documents", json::Value());
+  variables.set("add_generation_prompt", json::Value::boolean(request.add_generation_prompt));
+  for (const json::Member& variable : request.variables) variables.set(variable.key, variable.value);
+  return render_variables(variables, request.now_unix_seconds);
+}
+
+Result<std::string> ChatTemplate::render_variables(const json::Value& variables,
+                                                   std::optional<int64_t> now_unix_seconds) const {
+  if (!variables.is_object()) return fail(Fault::kUsage, "template variables must be an object");
+  jinja::Runtime runtime(now_unix_seconds);
+  jinja::Evaluator evaluator(runtime);
+  for (const json::Member& variable : variables.members()) {
+    AMPHORA_ASSIGN(jinja::Value value, jinja::from_json(variable.value));
+    evaluator.define(variable.key, std::move(value));
+  }
+  return evaluator.render(impl_->block);
+}
+
+std::string_view chatml_template() {
+  return "{% for message in messages %}{{ '<|im_start|>' + message['role'] + '\\n' + message['content'] + "
+         "'<|im_end|>' + '\\n' }}{% endfor %}{% if add_generation_prompt %}{{ '<|im_start|>assistant\\n' "
+         "}}{% endif %}";
+}
+
+}  // namespace amphora::text

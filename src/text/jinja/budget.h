@@ -1,0 +1,91 @@
+// What a rendering may still spend. Exceeding a limit is remembered, not thrown: the evaluator asks before
+// each node.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "amphora/result.h"
+#include "text/jinja/limits.h"
+
+namespace amphora::text::jinja {
+
+class Budget {
+ public:
+  Budget() = default;
+  Budget(const Budget&) = delete;
+  Budget& operator=(const Budget&) = delete;
+
+  /// False once any limit has been exceeded; long loops ask so that they can stop early.
+  bool ok() const { return exceeded_.empty(); }
+  /// The error that names the limit. Only when !ok().
+  std::unexpected<Error> error() const;
+  Status status() const;
+
+  void spend(uint64_t steps) {
+    steps_ += steps;
+    if (steps_ > kMaxSteps) exceed("steps", kMaxSteps);
+  }
+  /// Steps for reading or writing that much text.
+  void spend_bytes(size_t bytes) { spend(bytes / kBytesPerStep); }
+
+  void charge(size_t bytes) {
+    live_bytes_ += bytes;
+    if (live_bytes_ > kMaxLiveBytes) exceed("value memory in bytes", kMaxLiveBytes);
+  }
+  void refund(size_t bytes) { live_bytes_ -= bytes; }
+  /// Whether a value of that size still fits; if not, the limit counts as exceeded. Asked before an operation
+  /// whose result can be much larger than its operands.
+  bool allows(uint64_t bytes);
+
+  void exceed(std::string_view limit, uint64_t value);
+  uint64_t steps() const { return steps_; }
+  size_t live_bytes() const { return live_bytes_; }
+
+ private:
+  uint64_t steps_ = 0;
+  size_t live_bytes_ = 0;
+  std::string exceeded_;
+};
+
+/// Builds one string; stops growing (and exceeds the budget) at kMaxTextBytes. Charges what it holds.
+class TextBuilder {
+ public:
+  explicit TextBuilder(Budget* budget) : budget_(budget) {}
+  TextBuilder(const TextBuilder&) = delete;
+  TextBuilder& operator=(const TextBuilder&) = delete;
+  ~TextBuilder() { account(0); }
+
+  void append(std::string_view piece) {
+    if (piece.size() > kMaxTextBytes - text_.size()) return overflow();
+    text_ += piece;
+    if (text_.capacity() != charged_) account(text_.capacity());
+  }
+  void append(char c) { append(std::string_view(&c, 1)); }
+  void append_repeated(std::string_view piece, uint64_t count);
+  bool ok() const { return !overflowed_ && (budget_ == nullptr || budget_->ok()); }
+  size_t size() const { return text_.size(); }
+  std::string take() {
+    account(0);
+    return std::move(text_);
+  }
+
+ private:
+  void overflow();
+  void account(size_t bytes) {
+    if (budget_ != nullptr) {
+      budget_->refund(charged_);
+      budget_->charge(bytes);
+    }
+    charged_ = bytes;
+  }
+
+  Budget* budget_;
+  bool overflowed_ = false;
+  size_t charged_ = 0;
+  std::string text_;
+};
+
+}  // namespace amphora::text::jinja

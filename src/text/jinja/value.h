@@ -1,0 +1,240 @@
+// Values of a running template: Python's, as far as chat templates can reach them.
+//
+// All values but namespaces, iterators and the like are immutable, as the immutable sandbox has it. A value's
+// memory is charged to the budget that it was made with; that budget must outlive it. Literals of the
+// template have none.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "amphora/result.h"
+#include "text/jinja/budget.h"
+
+namespace amphora::text::jinja {
+
+enum class Kind : uint8_t {
+  kNone,
+  kUndefined,
+  kBool,
+  kInteger,
+  kBigInteger,  ///< an integer of the input that does not fit 64 bits: can be shown and compared, not
+                ///< computed with
+  kFloat,
+  kString,
+  kList,
+  kTuple,
+  kDict,
+  kDictView,  ///< d.keys(), d.values(), d.items()
+  kRange,
+  kIterator,  ///< what generators and reversed() are in Python: can be walked once
+  kNamespace,
+  kLoop,
+  kMacro,
+  kFunction,  ///< a global function, or a method together with its object
+  kCycler,
+  kJoiner,
+};
+
+class Value;
+struct StringObject;
+struct DictObject;
+
+/// Base of what values share; refunds its charge when the last value lets go.
+class Object {
+ public:
+  Object(Budget* budget, size_t bytes, uint32_t depth = 0);
+  Object(const Object&) = delete;
+  Object& operator=(const Object&) = delete;
+  virtual ~Object();
+  uint32_t depth() const { return depth_; }
+
+ private:
+  Budget* budget_;
+  size_t bytes_;
+  uint32_t depth_;
+};
+
+class Value {
+ public:
+  Value() = default;  ///< None
+  static Value boolean(bool value);
+  static Value integer(int64_t value);
+  static Value floating(double value);
+  static Value with_object(Kind kind, std::shared_ptr<Object> object);
+
+  Kind kind() const { return kind_; }
+  bool is(Kind kind) const { return kind_ == kind; }
+  bool is_none() const { return kind_ == Kind::kNone; }
+  bool is_undefined() const { return kind_ == Kind::kUndefined; }
+  bool is_string() const { return kind_ == Kind::kString; }
+  bool is_list_or_tuple() const { return kind_ == Kind::kList || kind_ == Kind::kTuple; }
+  /// bool, int or float (a bool is an int in Python).
+  bool is_number() const { return kind_ == Kind::kBool || kind_ == Kind::kInteger || kind_ == Kind::kFloat; }
+  bool is_integral() const { return kind_ == Kind::kBool || kind_ == Kind::kInteger; }
+
+  bool as_bool() const { return integer_ != 0; }
+  int64_t as_integer() const { return integer_; }  ///< of an integral value
+  double as_float() const { return kind_ == Kind::kFloat ? float_ : static_cast<double>(integer_); }
+  std::string_view text() const;            ///< of a string
+  bool is_markup() const;                   ///< a string marked as safe HTML
+  const std::vector<Value>& items() const;  ///< of a list or tuple
+  const DictObject& dict() const;           ///< of a dict
+  const std::shared_ptr<Object>& object() const { return object_; }
+  template <class T>
+  T& as() const {
+    return static_cast<T&>(*object_);
+  }
+  uint32_t depth() const { return object_ ? object_->depth() : 0; }
+
+ private:
+  Kind kind_ = Kind::kNone;
+  union {
+    int64_t integer_ = 0;
+    double float_;
+  };
+  std::shared_ptr<Object> object_;
+};
+
+using NamedValue = std::pair<std::string, Value>;
+
+struct StringObject : Object {
+  StringObject(Budget* budget, std::string content, bool is_markup);
+  std::string text;    ///< UTF-8
+  size_t code_points;  ///< Python's len()
+  bool markup;
+  bool is_ascii() const { return code_points == text.size(); }
+};
+
+struct ListObject : Object {
+  ListObject(Budget* budget, std::vector<Value> values);
+  std::vector<Value> items;
+  std::vector<std::string> field_names;  ///< of a named tuple (groupby), otherwise empty
+};
+
+/// Keys in the order of their first insertion; complete once made.
+struct DictObject : Object {
+  using Entry = std::pair<Value, Value>;
+  /// Later entries with an equal key replace earlier ones in place, as in a dict display. All keys must be
+  /// hashable.
+  DictObject(Budget* budget, std::vector<Entry> entries);
+  const Value* find(const Value& key) const;
+  const Value* find(std::string_view key) const;
+  std::vector<Entry> entries;
+
+ private:
+  void insert(Entry entry);
+  std::optional<size_t> find_index(const Value& key, uint64_t hash) const;
+  std::unordered_multimap<uint64_t, size_t> index_;
+};
+
+struct DictViewObject : Object {
+  enum class Part : uint8_t { kKeys, kValues, kItems };
+  DictViewObject(Budget* budget, Value owner, Part shown);
+  Value dict;
+  Part part;
+};
+
+struct RangeObject : Object {
+  RangeObject(Budget* budget, int64_t first, int64_t end, int64_t by);
+  int64_t start, stop, step;
+  uint64_t size() const;
+  int64_t at(uint64_t index) const { return start + static_cast<int64_t>(index) * step; }
+};
+
+/// Computed ahead, for its functions have no effects; an error shows when the walk gets there.
+struct IteratorObject : Object {
+  IteratorObject(Budget* budget, std::string type, std::vector<Value> values, std::optional<Error> at_end);
+  std::string type_name;
+  std::vector<Value> items;
+  std::optional<Error> error;  ///< what ends the walk, if it is not the end
+  size_t next_index = 0;
+};
+
+struct NamespaceObject : Object {
+  explicit NamespaceObject(Budget* budget) : Object(budget, sizeof(NamespaceObject)), budget_(budget) {}
+  const Value* find(std::string_view name) const;
+  void set(std::string_view name, Value value);
+  std::vector<NamedValue> attributes;
+
+ private:
+  Budget* budget_;
+};
+
+struct UndefinedObject : Object {
+  UndefinedObject(Budget* budget, std::string text)
+      : Object(budget, sizeof(UndefinedObject)), message(std::move(text)) {}
+  std::string message;  ///< what an attempt to use it says
+};
+
+struct BigIntegerObject : Object {
+  BigIntegerObject(Budget* budget, std::string text)
+      : Object(budget, sizeof(BigIntegerObject)), digits(std::move(text)) {}
+  std::string digits;
+};
+
+struct CyclerObject : Object {
+  CyclerObject(Budget* budget, std::vector<Value> values);
+  std::vector<Value> items;
+  size_t index = 0;
+};
+
+struct JoinerObject : Object {
+  JoinerObject(Budget* budget, Value text)
+      : Object(budget, sizeof(JoinerObject)), separator(std::move(text)) {}
+  Value separator;
+  bool used = false;
+};
+
+struct CallArguments {
+  std::vector<Value> positional;
+  std::vector<NamedValue> named;
+};
+
+class Runtime;
+/// A filter, a test, a method or a global function. `self` is the operand or object; None for global
+/// functions.
+using NativeFunction = Result<Value> (*)(Runtime& runtime, const Value& self, const CallArguments& arguments);
+
+struct FunctionObject : Object {
+  FunctionObject(Budget* budget, std::string_view function_name, NativeFunction code, Value object);
+  std::string_view name;  ///< of a static table
+  NativeFunction function;
+  Value self;
+};
+
+Value make_string(Budget* budget, std::string text, bool markup = false);
+Value make_list(Budget* budget, std::vector<Value> items);
+Value make_tuple(Budget* budget, std::vector<Value> items);
+Value make_dict(Budget* budget, std::vector<DictObject::Entry> entries);
+Value make_undefined(Budget* budget, std::string message);
+Value make_iterator(Budget* budget, std::string type, std::vector<Value> items,
+                    std::optional<Error> error = std::nullopt);
+
+/// Depth of the deepest of them.
+uint32_t deepest(const std::vector<Value>& items);
+
+/// Python's type(value).__name__.
+std::string type_name(const Value& value);
+/// Python's bool(value).
+bool is_true(const Value& value);
+/// Python's callable(value).
+bool is_callable(const Value& value);
+/// Python's hash; empty for unhashable values. Equal values have equal hashes.
+std::optional<uint64_t> hash_value(const Value& value);
+/// Python's ==. Spends steps; false once the budget is exceeded.
+bool equal(Budget* budget, const Value& a, const Value& b);
+/// Python's len(); empty where that is a TypeError.
+std::optional<uint64_t> length_of(const Value& value);
+/// Exact order of an integer or float against another: negative, zero, positive; empty if a NaN is among
+/// them.
+std::optional<int> compare_numbers(const Value& a, const Value& b);
+
+}  // namespace amphora::text::jinja
