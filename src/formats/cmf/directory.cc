@@ -141,7 +141,9 @@ Checked<void> check_disjoint(std::span<const TensorRecord> tensors, const Envelo
     if (tensor.bytes != 0) owners.push_back({{tensor.offset, tensor.bytes}, &tensor, Section::kData});
   // Sections before tensors, tensors in record order: of two that begin together, the later record is to
   // blame.
-  std::ranges::stable_sort(owners, {}, [](const Owner& owner) { return owner.span.offset; });
+  std::ranges::sort(owners, {}, [](const Owner& owner) {
+    return std::pair(owner.span.offset, owner.tensor ? owner.tensor->record_offset : 0);
+  });
   const Owner* last = nullptr;  // the owner that reaches farthest so far
   for (const Owner& owner : owners) {
     if (last && owner.span.offset < last->span.end() && (owner.tensor || last->tensor)) {
