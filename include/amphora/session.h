@@ -23,11 +23,11 @@ using TokenId = uint32_t;
 enum class KvType : uint8_t { kF32, kF16, kQ8 };
 
 struct SessionOptions {
-  size_t threads = 0;        ///< 0: as many as this process may use
-  uint32_t context = 0;      ///< positions; 0: the model's max_position_embeddings
-  bool exact = false;        ///< reference numerics: f32 activations and sums in order of the columns
-  std::optional<KvType> kv;  ///< absent: f16, or f32 with `exact`
-  std::string kernels;       ///< name of a kernel variant; empty: the best that runs here
+  size_t threads = 0;             ///< 0: as many as this process may use
+  uint32_t context = 0;           ///< positions; 0: the model's max_position_embeddings
+  bool exact = false;             ///< reference numerics: f32 activations and sums in order of the columns
+  std::optional<KvType> kv = {};  ///< absent: f16, or f32 with `exact`
+  std::string kernels = {};       ///< name of a kernel variant; empty: the best that runs here
 };
 
 /// What a session occupies, by kind.
@@ -108,11 +108,12 @@ enum class Finish : uint8_t {
 std::string_view name_of(Finish finish);  ///< "stop", "length", "interrupted"
 
 struct GenerateOptions {
-  std::optional<uint32_t> max_tokens;  ///< absent: to the end of the context
-  SamplingOptions sampling;
-  std::vector<std::string> stop;  ///< generation ends where one of them begins; it is not part of the text
-  bool ignore_eos = false;        ///< go on after the package's end-of-sequence ids
-  std::stop_token interrupt;      ///< looked at before every token and every block of the prompt
+  std::optional<uint32_t> max_tokens = {};  ///< absent: to the end of the context
+  SamplingOptions sampling = {};
+  std::vector<std::string> stop =
+      {};                          ///< generation ends where one of them begins; it is not part of the text
+  bool ignore_eos = false;         ///< go on after the package's end-of-sequence ids
+  std::stop_token interrupt = {};  ///< looked at before every token and every block of the prompt
 };
 
 /// One step of a generation. Pieces never split a character, and text that may become a stop string is held
@@ -146,8 +147,8 @@ Result<GenerateResult> generate(Session& session, const Vocabulary& vocabulary,
 struct PerplexityOptions {
   uint32_t context = 0;  ///< positions of a window; 0: the session's context
   uint32_t stride = 0;   ///< from one window's start to the next; 0: context (windows do not overlap)
-  std::function<void(uint64_t done, uint64_t total)> progress;
-  std::stop_token interrupt;
+  std::function<void(uint64_t done, uint64_t total)> progress = {};
+  std::stop_token interrupt = {};
 };
 
 struct Perplexity {

@@ -20,10 +20,10 @@ TEST(Plan, FindsEveryTensorOfALlama) {
   const auto plan = plan_model(*package);
   ASSERT_TRUE(plan) << plan.error().message;
   EXPECT_EQ((*plan)->layers.size(), 2u);
-  EXPECT_EQ((*plan)->layers[1].gate.weights.rows, 48u);
+  EXPECT_EQ((*plan)->layers[1].gate.weights.rows, 96u);
   EXPECT_TRUE((*plan)->layers[0].q.bias.empty());
   EXPECT_TRUE((*plan)->layers[0].q_norm.empty());
-  EXPECT_FLOAT_EQ((*plan)->attention_scale, 0.35355338f);  // 1 / sqrt 8
+  EXPECT_FLOAT_EQ((*plan)->attention_scale, 0.25f);
   EXPECT_EQ((*plan)->head.payload.data(), package->find("lm_head.weight")->stored.data()) << "used in place";
 }
 
@@ -44,24 +44,24 @@ TEST(Plan, UsesTheEmbeddingAsHeadOnlyIfTied) {
 TEST(Plan, SandwichNormsFollowFromTheirPresence) {
   TinyPackage tiny;
   for (const std::string layer : {"model.layers.0.", "model.layers.1."}) {
-    tiny.add(layer + "pre_feedforward_layernorm.weight", {32});
-    tiny.add(layer + "post_feedforward_layernorm.weight", {32});
+    tiny.add(layer + "pre_feedforward_layernorm.weight", {64});
+    tiny.add(layer + "post_feedforward_layernorm.weight", {64});
   }
   const auto plan = plan_model(*tiny.take());
   ASSERT_TRUE(plan) << plan.error().message;
-  EXPECT_EQ((*plan)->layers[0].attention_output_norm.size(), 32u);
-  EXPECT_EQ((*plan)->layers[1].ffn_output_norm.size(), 32u);
+  EXPECT_EQ((*plan)->layers[0].attention_output_norm.size(), 64u);
+  EXPECT_EQ((*plan)->layers[1].ffn_output_norm.size(), 64u);
 }
 
 TEST(Plan, ALayerMayHaveFewerNeuronsButNotMore) {
   TinyPackage tiny;
-  tiny.add("model.layers.1.mlp.gate_proj.weight", {40, 32});
-  tiny.add("model.layers.1.mlp.up_proj.weight", {40, 32});
-  tiny.add("model.layers.1.mlp.down_proj.weight", {32, 40});
+  tiny.add("model.layers.1.mlp.gate_proj.weight", {40, 64});
+  tiny.add("model.layers.1.mlp.up_proj.weight", {40, 64});
+  tiny.add("model.layers.1.mlp.down_proj.weight", {64, 40});
   const auto fewer = plan_model(*tiny.take());
   ASSERT_TRUE(fewer) << fewer.error().message;
-  EXPECT_EQ((*fewer)->widest_ffn, 48u);
-  tiny.add("model.layers.1.mlp.gate_proj.weight", {49, 32});
+  EXPECT_EQ((*fewer)->widest_ffn, 96u);
+  tiny.add("model.layers.1.mlp.gate_proj.weight", {97, 64});
   EXPECT_FALSE(plan_model(*tiny.take()));
 }
 
@@ -70,7 +70,7 @@ TEST(Plan, NamesAllThatIsMissingUnusedOrMisshapenAtOnce) {
   tiny.remove("model.norm.weight");
   tiny.remove("model.layers.0.mlp.up_proj.weight");
   tiny.remove("model.layers.1.mlp.up_proj.weight");
-  tiny.add("model.layers.1.self_attn.k_proj.weight", {8, 32});
+  tiny.add("model.layers.1.self_attn.k_proj.weight", {16, 64});
   tiny.add("model.layers.0.self_attn.rel_pos.weight", {4});
   const auto plan = plan_model(*tiny.take());
   ASSERT_FALSE(plan);
@@ -78,7 +78,7 @@ TEST(Plan, NamesAllThatIsMissingUnusedOrMisshapenAtOnce) {
   EXPECT_THAT(plan.error().message,
               HasSubstr("missing tensors: model.norm.weight, model.layers.{0-1}.mlp.up_proj.weight"));
   EXPECT_THAT(plan.error().message,
-              HasSubstr("model.layers.1.self_attn.k_proj.weight has shape [8, 32], wanted [16, 32]"));
+              HasSubstr("model.layers.1.self_attn.k_proj.weight has shape [16, 64], wanted [32, 64]"));
   EXPECT_THAT(plan.error().message, HasSubstr("unused tensors: model.layers.0.self_attn.rel_pos.weight"));
 }
 
@@ -170,8 +170,8 @@ TEST(Plan, BiasesAndHeadNormsComeTogether) {
   TinyPackage tiny;
   for (const char* part : {"q", "v"})
     tiny.add(std::string("model.layers.0.self_attn.") + part + "_proj.bias",
-             {static_cast<uint64_t>(*part == 'q' ? 32 : 16)});
-  tiny.add("model.layers.1.self_attn.k_norm.weight", {8});
+             {static_cast<uint64_t>(*part == 'q' ? 64 : 32)});
+  tiny.add("model.layers.1.self_attn.k_norm.weight", {16});
   const auto plan = plan_model(*tiny.take());
   ASSERT_FALSE(plan);
   EXPECT_THAT(
@@ -202,12 +202,12 @@ TEST(Model, RefusesAPackageThatIsNotRunnable) {
 TEST(Model, CountsWhatATokenStreams) {
   const auto model = Model::load(TinyPackage().take());
   ASSERT_TRUE(model);
-  // Two layers of (1024 + 2 · 512 + 1024) + 3 · 1536 weights, a head of 2048, five norms of 32, one embedding
-  // row of 32.
-  EXPECT_EQ((*model)->bytes_per_token(), 4u * (2 * (3072 + 4608) + 2048 + 5 * 32 + 32));
-  EXPECT_EQ((*model)->mapped_bytes(), 4u * (2 * (3072 + 4608) + 2048 + 2048));
-  EXPECT_EQ((*model)->decoded_bytes(), 4u * 5 * 32);
-  EXPECT_EQ((*model)->kv_bytes_per_position_f16(), 2u * 2 * 2 * 8 * 2);
+  // Two layers of (4096 + 2 · 2048 + 4096) + 3 · 6144 weights, a head of 5120, five norms of 64, one
+  // embedding row.
+  EXPECT_EQ((*model)->bytes_per_token(), 4u * (2 * (12288 + 18432) + 5120 + 5 * 64 + 64));
+  EXPECT_EQ((*model)->mapped_bytes(), 4u * (2 * (12288 + 18432) + 5120 + 5120));
+  EXPECT_EQ((*model)->decoded_bytes(), 4u * 5 * 64);
+  EXPECT_EQ((*model)->kv_bytes_per_position_f16(), 2u * 2 * 2 * 16 * 2);
 }
 
 TEST(Findings, ListsLayersAsRanges) {
