@@ -2,7 +2,6 @@
 #include "text/tokenizer/bpe.h"
 
 #include <algorithm>
-#include <bit>
 
 #include <fmt/format.h>
 
@@ -12,7 +11,6 @@ namespace amphora::text {
 namespace {
 
 constexpr TokenId kNone = UINT32_MAX;
-constexpr uint32_t kNoIndex = UINT32_MAX;
 constexpr std::string_view kMark = "\u2581";  // a space in SentencePiece's vocabularies
 
 // Words found before in the same text. Direct-mapped: a newcomer takes the place of what it collides with.
@@ -58,34 +56,9 @@ constexpr size_t kMaxCachedBytes = 256;
 
 }  // namespace
 
-void MergeTable::reserve(size_t count) { grow(std::bit_ceil(count * 2 + 2)); }
-
-void MergeTable::grow(size_t slots) {
-  if (slots <= slots_.size()) return;
-  std::vector<Slot> old(slots, Slot{kEmpty, {}});
-  old.swap(slots_);
-  mask_ = slots - 1;
-  shift_ = 64 - std::countr_zero(slots);
-  count_ = 0;
-  for (const Slot& slot : old)
-    if (slot.key != kEmpty)
-      set(static_cast<TokenId>(slot.key >> 32), static_cast<TokenId>(slot.key), slot.merge);
-}
-
-void MergeTable::set(TokenId left, TokenId right, Merge merge) {
-  if ((count_ + 1) * 2 > slots_.size()) grow(slots_.size() * 2);
-  const uint64_t key = key_of(left, right);
-  size_t at = slot_of(key);
-  while (slots_[at].key != kEmpty && slots_[at].key != key) at = (at + 1) & mask_;
-  count_ += slots_[at].key == kEmpty ? 1 : 0;
-  slots_[at] = {key, merge};
-}
-
 struct Bpe::WordScratch : Scratch {
-  // The word as a doubly linked list over its first symbols; a symbol that has been merged away is kNone.
   std::vector<TokenId> symbols;
-  std::vector<uint32_t> previous, next;
-  std::vector<uint64_t> queue;  // a heap of rank << 32 | index of the left symbol
+  LongWordMerger merger;
   WordCache cache;
 };
 
@@ -128,12 +101,16 @@ void Bpe::find_cuts() {
   joined_to_mark_.erase(first, last);
 }
 
-// The next place behind `from` where the word can be cut; its size if there is none.
+// The next place behind `from` where the word can be cut; its size if there is none. The character before the
+// cut must be a piece: one that is dropped, unknown or spelled in bytes would leave other neighbours than the
+// text shows.
 size_t Bpe::cut_before_mark(std::string_view word, size_t from) const {
   for (size_t at = word.find(kMark, from + 1); at != std::string_view::npos; at = word.find(kMark, at + 1)) {
     size_t before = at - 1;
     while ((static_cast<uint8_t>(word[before]) & 0xC0) == 0x80) --before;
-    if (!std::ranges::binary_search(joined_to_mark_, unicode::decode_utf8(word, before).code_point))
+    const char32_t c = unicode::decode_utf8(word, before).code_point;
+    if (!std::ranges::binary_search(joined_to_mark_, c) &&
+        find_character(word.substr(before, at - before), c, false, false))
       return at;
   }
   return word.size();
@@ -163,7 +140,11 @@ Status Bpe::tokenize_uncut(std::string_view word, WordScratch& scratch, std::vec
   const size_t first = ids.size();
   scratch.symbols.clear();
   AMPHORA_TRY(find_symbols(word, scratch.symbols));
-  merge(scratch, ids);
+  if (scratch.symbols.size() <= kShortWord)
+    merge_short_word(merges_, scratch.symbols);
+  else
+    scratch.merger.merge(merges_, scratch.symbols);
+  ids.insert(ids.end(), scratch.symbols.begin(), scratch.symbols.end());
   if (cached) scratch.cache.insert(word, hash, ids.data() + first, ids.size() - first);
   return {};
 }
@@ -215,50 +196,6 @@ Status Bpe::find_symbols(std::string_view word, std::vector<TokenId>& symbols) c
   }
   put_down_unknown();
   return {};
-}
-
-// Merges the pair of the lowest rank, the leftmost first, until no pair has one. A heap of candidates makes
-// it n log n in the word's length; entries whose pair has changed meanwhile are recognised by their rank.
-void Bpe::merge(WordScratch& scratch, std::vector<TokenId>& ids) const {
-  auto& symbols = scratch.symbols;
-  auto& previous = scratch.previous;
-  auto& next = scratch.next;
-  auto& queue = scratch.queue;
-  const auto count = static_cast<uint32_t>(symbols.size());
-  previous.resize(count);
-  next.resize(count);
-  queue.clear();
-  const auto consider = [&](uint32_t left, uint32_t right) {
-    const Merge* found = merges_.find(symbols[left], symbols[right]);
-    if (found != nullptr) queue.push_back(uint64_t{found->rank} << 32 | left);
-    return found != nullptr;
-  };
-  for (uint32_t i = 0; i < count; ++i) {
-    previous[i] = i == 0 ? kNoIndex : i - 1;
-    next[i] = i + 1 == count ? kNoIndex : i + 1;
-    if (i + 1 < count) consider(i, i + 1);
-  }
-  std::ranges::make_heap(queue, std::greater{});
-  while (!queue.empty()) {
-    std::ranges::pop_heap(queue, std::greater{});
-    const uint64_t top = queue.back();
-    queue.pop_back();
-    const auto left = static_cast<uint32_t>(top);
-    const auto rank = static_cast<uint32_t>(top >> 32);
-    const uint32_t right = next[left];
-    if (symbols[left] == kNone || right == kNoIndex) continue;
-    const Merge* found = merges_.find(symbols[left], symbols[right]);
-    if (found == nullptr || found->rank != rank) continue;
-    symbols[left] = found->id;
-    symbols[right] = kNone;
-    next[left] = next[right];
-    if (next[right] != kNoIndex) previous[next[right]] = left;
-    if (previous[left] != kNoIndex && consider(previous[left], left))
-      std::ranges::push_heap(queue, std::greater{});
-    if (next[left] != kNoIndex && consider(left, next[left])) std::ranges::push_heap(queue, std::greater{});
-  }
-  for (const TokenId symbol : symbols)
-    if (symbol != kNone) ids.push_back(symbol);
 }
 
 }  // namespace amphora::text

@@ -27,18 +27,18 @@ class BpeReader {
   explicit BpeReader(Vocabulary& vocabulary) : vocabulary_(vocabulary) {}
 
   Result<std::unique_ptr<Model>> read(ondemand::object model) {
-    AMPHORA_TRY(read_fields(model, /*merges_only=*/false));
+    AMPHORA_TRY(read_fields(model, /*merges=*/false));
     if (!has_vocab_) return corrupt("vocab", "model 'BPE' has no vocabulary");
     if (!has_merges_) return corrupt("merges", "model 'BPE' has no merges");
-    if (merges_wait_) {  // they came before the vocabulary that they speak of
-      if (const auto error = model.reset().error()) return corrupt("merges", error);
-      AMPHORA_TRY(read_fields(model, /*merges_only=*/true));
-    }
+    // Merges speak of the vocabulary and of the options, wherever these stand.
+    if (const auto error = model.reset().error()) return corrupt("merges", error);
+    AMPHORA_TRY(read_fields(model, /*merges=*/true));
     return std::make_unique<Bpe>(vocabulary_, std::move(merges_), std::move(options_));
   }
 
  private:
-  Status read_fields(ondemand::object& model, bool merges_only) {
+  // Reads the merges, or all but them.
+  Status read_fields(ondemand::object& model, bool merges) {
     std::vector<std::string> seen;
     for (auto entry : model) {
       ondemand::field field;
@@ -46,19 +46,15 @@ class BpeReader {
       if (const auto error = std::move(entry).get(field)) return corrupt("", error);
       if (const auto error = field.unescaped_key().get(unescaped)) return corrupt("", error);
       const std::string key(unescaped);
-      if (merges_only && key != "merges") continue;
       if (std::ranges::find(seen, key) != seen.end())
         return corrupt(key, fmt::format("field '{}' comes twice", key));
       seen.push_back(key);
       ondemand::value value = field.value();
-      if (key == "vocab") {
-        AMPHORA_TRY(read_vocabulary(value));
-      } else if (key == "merges") {
+      if (key == "merges") {
         has_merges_ = true;
-        merges_wait_ = !has_vocab_;
-        if (!merges_wait_) AMPHORA_TRY(read_merges(value));
-      } else {
-        AMPHORA_TRY(read_option(key, value));
+        if (merges) AMPHORA_TRY(read_merges(value));
+      } else if (!merges) {
+        AMPHORA_TRY(key == "vocab" ? read_vocabulary(value) : read_option(key, value));
       }
     }
     return {};
@@ -145,8 +141,9 @@ class BpeReader {
         AMPHORA_TRY(read_pair(merge));
       else
         AMPHORA_TRY(read_line(merge));
+      if (batch_.size() == kBatch) AMPHORA_TRY(add_batch());
     }
-    return {};
+    return add_batch();
   }
 
   // `["a", "b"]`
@@ -156,11 +153,11 @@ class BpeReader {
     size_t count = 0;
     if (const auto error = value.get_array().get(pair)) return corrupt("merges", error);
     for (auto side : pair) {
-      if (count == 2) return corrupt("merges", fmt::format("merge {} has more than two sides", rank_));
+      if (count == 2) return corrupt("merges", fmt::format("merge {} has more than two sides", index()));
       if (const auto error = side.get_string().get(sides[count])) return corrupt("merges", error);
       ++count;
     }
-    if (count != 2) return corrupt("merges", fmt::format("merge {} does not have two sides", rank_));
+    if (count != 2) return corrupt("merges", fmt::format("merge {} does not have two sides", index()));
     return add_merge(sides[0], sides[1]);
   }
 
@@ -171,33 +168,75 @@ class BpeReader {
     if (line.starts_with("#version")) return {};
     const size_t space = line.find(' ');
     if (space == std::string_view::npos || line.find(' ', space + 1) != std::string_view::npos)
-      return corrupt("merges", fmt::format("merge {}: '{}' is not a pair", rank_, line));
+      return corrupt("merges", fmt::format("merge {}: '{}' is not a pair", index(), line));
     return add_merge(line.substr(0, space), line.substr(space + 1));
   }
 
+  // Merges are resolved many at a time, so that their lookups wait for memory together and not one by one.
+  struct Unresolved {
+    std::string_view left, right;
+    uint64_t left_hash, right_hash, joined_hash;
+    size_t joined_at;  // in joined_
+    std::optional<TokenId> left_id, right_id, joined_id;
+  };
+  static constexpr size_t kBatch = 64;
+
+  uint32_t index() const { return rank_ + static_cast<uint32_t>(batch_.size()); }
+
   Status add_merge(std::string_view left, std::string_view right) {
-    const auto left_id = vocabulary_.find(left);
-    const auto right_id = vocabulary_.find(right);
     const size_t prefix = options_.continuing_subword_prefix.size();
-    std::optional<TokenId> merged;
-    if (left_id && right_id && right.size() >= prefix) {
-      joined_.assign(left);
-      joined_ += right.substr(prefix);
-      merged = vocabulary_.find(joined_);
+    if (right.size() < prefix)
+      return corrupt("merges", fmt::format("merge {}: '{}' is shorter than the prefix", index(), right));
+    const size_t joined_at = joined_.size();
+    joined_ += left;
+    joined_ += right.substr(prefix);
+    Unresolved merge{left,
+                     right,
+                     hash_bytes(left),
+                     hash_bytes(right),
+                     hash_bytes(std::string_view(joined_).substr(joined_at)),
+                     joined_at,
+                     {},
+                     {},
+                     {}};
+    for (const uint64_t hash : {merge.left_hash, merge.right_hash, merge.joined_hash})
+      vocabulary_.prefetch_slot(hash);
+    batch_.push_back(merge);
+    return {};
+  }
+
+  Status add_batch() {
+    for (const Unresolved& merge : batch_)
+      for (const uint64_t hash : {merge.left_hash, merge.right_hash, merge.joined_hash})
+        vocabulary_.prefetch_piece(hash);
+    size_t joined_end = joined_.size();
+    for (size_t i = batch_.size(); i-- > 0;) {
+      Unresolved& merge = batch_[i];
+      const auto joined = std::string_view(joined_).substr(merge.joined_at, joined_end - merge.joined_at);
+      joined_end = merge.joined_at;
+      merge.left_id = vocabulary_.find_hashed(merge.left, merge.left_hash);
+      merge.right_id = vocabulary_.find_hashed(merge.right, merge.right_hash);
+      merge.joined_id = vocabulary_.find_hashed(joined, merge.joined_hash);
+      if (merge.left_id && merge.right_id) merges_.prefetch(*merge.left_id, *merge.right_id);
     }
-    if (!merged)
-      return corrupt("merges", fmt::format("merge {}: '{}' + '{}' is not made of pieces of the vocabulary",
-                                           rank_, left, right));
-    merges_.set(*left_id, *right_id, {rank_++, *merged});
+    for (const Unresolved& merge : batch_) {
+      if (!merge.left_id || !merge.right_id || !merge.joined_id)
+        return corrupt("merges", fmt::format("merge {}: '{}' + '{}' is not made of pieces of the vocabulary",
+                                             rank_, merge.left, merge.right));
+      merges_.set(*merge.left_id, *merge.right_id, {rank_++, *merge.joined_id});
+    }
+    batch_.clear();
+    joined_.clear();
     return {};
   }
 
   Vocabulary& vocabulary_;
   MergeTable merges_;
   BpeOptions options_;
-  std::string joined_;
+  std::vector<Unresolved> batch_;
+  std::string joined_;  // what the merges of the batch make, one behind the other
   uint32_t rank_ = 0;
-  bool has_vocab_ = false, has_merges_ = false, merges_wait_ = false;
+  bool has_vocab_ = false, has_merges_ = false;
 };
 
 }  // namespace

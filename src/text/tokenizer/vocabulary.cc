@@ -52,18 +52,24 @@ void Vocabulary::grow(size_t slots) {
 
 void Vocabulary::insert_slot(uint64_t hash, TokenId id) {
   const size_t mask = slots_.size() - 1;
-  size_t at = hash & mask;
+  size_t at = slot_of(hash);
   while (slots_[at].id != kEmpty) at = (at + 1) & mask;
   slots_[at] = {static_cast<uint32_t>(hash >> 32), id};
 }
 
 std::optional<TokenId> Vocabulary::find_hashed(std::string_view piece, uint64_t hash) const {
-  if (slots_.empty()) return std::nullopt;
   const size_t mask = slots_.size() - 1;
   const auto tag = static_cast<uint32_t>(hash >> 32);
-  for (size_t at = hash & mask; slots_[at].id != kEmpty; at = (at + 1) & mask)
+  for (size_t at = slot_of(hash); slots_[at].id != kEmpty; at = (at + 1) & mask)
     if (slots_[at].tag == tag && pieces_[slots_[at].id] == piece) return slots_[at].id;
   return std::nullopt;
+}
+
+void Vocabulary::prefetch_piece(uint64_t hash) const {
+  const size_t mask = slots_.size() - 1;
+  const auto tag = static_cast<uint32_t>(hash >> 32);
+  for (size_t at = slot_of(hash); slots_[at].id != kEmpty; at = (at + 1) & mask)
+    if (slots_[at].tag == tag) return __builtin_prefetch(&pieces_[slots_[at].id]);
 }
 
 Status Vocabulary::add(std::string_view piece, uint64_t id) {

@@ -34,6 +34,11 @@ class Vocabulary {
   }
   /// For an id that is known.
   const std::string& piece(TokenId id) const { return pieces_[id]; }
+  /// find() with the hash at hand; and what it will touch, in two steps, for callers with many to look up:
+  /// each lookup in a large vocabulary waits for memory twice.
+  std::optional<TokenId> find_hashed(std::string_view piece, uint64_t hash) const;
+  void prefetch_slot(uint64_t hash) const { __builtin_prefetch(slots_.data() + slot_of(hash)); }
+  void prefetch_piece(uint64_t hash) const;
   /// How many pieces the model has.
   size_t size() const { return count_; }
   uint32_t id_limit() const { return static_cast<uint32_t>(pieces_.size()); }
@@ -45,13 +50,13 @@ class Vocabulary {
   };
   static constexpr TokenId kEmpty = UINT32_MAX;
 
-  std::optional<TokenId> find_hashed(std::string_view piece, uint64_t hash) const;
+  size_t slot_of(uint64_t hash) const { return hash & (slots_.size() - 1); }
   void insert_slot(uint64_t hash, TokenId id);
   void grow(size_t slots);
 
   std::vector<std::string> pieces_;
   std::vector<bool> known_;
-  std::vector<Slot> slots_;
+  std::vector<Slot> slots_ = std::vector<Slot>(2, Slot{0, kEmpty});  // a power of two, half empty
   size_t count_ = 0;
   size_t taken_ids_ = 0;
 };

@@ -1,0 +1,211 @@
+"""Writes the tokenizer goldens of tests/data/tokenizers/ with Hugging Face `tokenizers`.
+
+usage: make_tokenizer_cases.py     (needs tokenizers==0.23.3; run from the repository's root)
+
+components.jsonl: small tokenizers made for one component or one interplay each. The first line holds the models that
+they share; every other line is a tokenizer (`model` by name, or its own) with its cases:
+  encode: [text, ids, ids without special tokens added, ids with special tokens in the text as ordinary text]
+  decode: [ids, text, text without special tokens]
+NAME.jsonl for the tokenizers that the repository carries: the same two kinds of cases, one object a line.
+"""
+import json
+import random
+from tokenizers import Tokenizer
+
+OUT = "tests/data/tokenizers/"
+TEXTS = [
+    "", " ", "  ", "a", " a", "a ", "Hello, world!", "Hey my <s>how are you", " x", "don't I'M we'LL it's 's 've", "  lead  and trail  ",
+    "x1 22 333 4444 \u0664\u0665 \u00bd \u2167", "tab\tand\nnew\r\nlines\n\n", "\u00a0nb\u3000wide\u2028line\u0085nel\u180emvs", "caf\u00e9 e\u0301 \u212b \ufb01 \uac01\u1100\u1161",
+    "\u4f60\u597d\uff0c\u4e16\u754c\u3002", "\U0001f469\u200d\U0001f4bb ok", "!?.,;:-_()[]{}\u00bf\u00a1\u2026\u201cq\u201d $+<=>^`|~\u00a9", "<s>a</s> <s> b<mask>c <mask> d",
+    "Stra\u00dfe \u0130I \u1e9e \u03a3\u03a3", "a\u2581b \u2581 \u2581\u2581x", "<mask> <mask>", "x<pad><pad>y", "word wordy aword word", "  <lr>  t  <lr>", "<S> LOW low",
+    "aaaa aaaaa aaaaaa", "abababab", "q\u0323\u0307 q\u0307\u0323", "\U0001e030\u32ff\ua7f2",
+]
+ALPHABET = list("abcxyzABZ019 .,!'-_<>/") + ["  ", "\n", "\t", "\u00e9", "e\u0301", "\u2581", "\u4f60", "\u3042", "\u0664", "\u00bd", "\U0001f600", "\u200d", "\u00a0",
+                                              "\u3000", "\u0323", "\u0307", "\u017f", "\u212a", "<s>", "</s>", "<mask>", "<lr>", "word", "low", "\u02b0", "\u20ac", "\u0300", "\ud7a3"]
+rng = random.Random(20240607)
+RANDOM = ["".join(rng.choice(ALPHABET) for _ in range(rng.randrange(1, 16))) for _ in range(24)]
+
+
+def bpe(vocab, merges=(), **options):
+    model = {"type": "BPE", "dropout": None, "unk_token": None, "continuing_subword_prefix": None, "end_of_word_suffix": None,
+             "fuse_unk": False, "byte_fallback": False, "ignore_merges": False}
+    model.update(options)
+    model.update(vocab={piece: i for i, piece in enumerate(vocab)}, merges=list(merges))
+    return model
+
+
+characters = sorted({c for text in TEXTS + ALPHABET for c in text} | {chr(c) for c in range(0x21, 0x7F)} | {"\u0120", "\u010a", "\u0109", "\u00c2", "\u00c3", "\u0142"})
+specials = ["<unk>", "<s>", "</s>"]
+MODELS = {
+    # the last character of each word is another piece: shows where words end
+    "ends": bpe(specials + characters + [c + "$" for c in characters], unk_token="<unk>", end_of_word_suffix="$"),
+    "bytes": bpe(specials + ["<0x%02X>" % b for b in range(256)] + list("abcdehlorstuwxy\u2581") +
+                 ["ab", "abab", "aa", "aaaa", "\u2581a", "he", "ll", "hell", "hello", "\u2581hello", "o\u2581w", "\u2581\u2581", "\u2581\u2581\u2581\u2581"],
+                 ["a b", "ab ab", "a a", "aa aa", "\u2581 a", "h e", "l l", "he ll", "hell o", "\u2581 hello", "\u2581 \u2581", "\u2581\u2581 \u2581\u2581"],
+                 unk_token="<unk>", fuse_unk=True, byte_fallback=True),
+}
+REPLACE_SPACE = {"type": "Replace", "pattern": {"String": " "}, "content": "\u2581"}
+GPT2 = {"type": "ByteLevel", "add_prefix_space": False, "trim_offsets": True, "use_regex": True}
+QWEN = "(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\\r\\n\\p{L}\\p{N}]?\\p{L}+|\\p{N}| ?[^\\s\\p{L}\\p{N}]+[\\r\\n]*|\\s*[\\r\\n]+|\\s+(?!\\S)|\\s+"
+
+
+def split(pattern, behavior="Isolated", invert=False, kind="Regex"):
+    return {"type": "Split", "pattern": {kind: pattern}, "behavior": behavior, "invert": invert}
+
+
+def metaspace(scheme="always", **more):
+    return {"type": "Metaspace", "replacement": "\u2581", "prepend_scheme": scheme, **more}
+
+
+def added(content, id, **flags):
+    token = {"id": id, "content": content, "single_word": False, "lstrip": False, "rstrip": False, "normalized": False, "special": False}
+    token.update(flags)
+    return token
+
+
+def sequence(kind, *parts):
+    return {"type": "Sequence", kind: list(parts)}
+
+
+def template(single):
+    return {"type": "TemplateProcessing", "single": single, "pair": [{"Sequence": {"id": "A", "type_id": 0}}, {"Sequence": {"id": "B", "type_id": 1}}],
+            "special_tokens": {"<s>": {"id": "<s>", "ids": [1], "tokens": ["<s>"]}, "two": {"id": "two", "ids": [2, 1], "tokens": ["</s>", "<s>"]}}}
+
+
+A = {"Sequence": {"id": "A", "type_id": 0}}
+BOS = {"SpecialToken": {"id": "<s>", "type_id": 0}}
+TWO = {"SpecialToken": {"id": "two", "type_id": 0}}
+N = len(MODELS["ends"]["vocab"])
+NB = len(MODELS["bytes"]["vocab"])
+MARKS = [added("<s>", 1, special=True), added("</s>", 2, special=True)]
+
+CASES = []
+
+
+def case(name, model="ends", **parts):
+    CASES.append((name, model, parts))
+
+
+case("no parts at all")
+for form in ("NFC", "NFD", "NFKC", "NFKD", "Lowercase"):
+    case("normalizer " + form, normalizer={"type": form})
+case("normalizer Sequence", normalizer=sequence("normalizers", {"type": "NFD"}, {"type": "Lowercase"}, {"type": "Prepend", "prepend": "\u2581"}, REPLACE_SPACE))
+case("normalizer empty Sequence", normalizer=sequence("normalizers"))
+for left, right in ((True, True), (True, False), (False, True)):
+    case("normalizer Strip %s %s" % (left, right), normalizer={"type": "Strip", "strip_left": left, "strip_right": right})
+case("normalizer Replace regex", normalizer={"type": "Replace", "pattern": {"Regex": " {2,}|[aeiou]"}, "content": "$1"})
+case("normalizer Replace regex that may be empty", normalizer={"type": "Replace", "pattern": {"Regex": "x*"}, "content": "-"})
+case("normalizer Replace empty string", normalizer={"type": "Replace", "pattern": {"String": ""}, "content": "-"})
+for behavior in ("Removed", "Isolated", "MergedWithPrevious", "MergedWithNext", "Contiguous"):
+    case("Split string " + behavior, pre_tokenizer=split(" ", behavior, kind="String"))
+    case("Split regex " + behavior, pre_tokenizer=split("[ao ]", behavior))
+    case("Split inverted " + behavior, pre_tokenizer=split("\\w+".replace("\\w", "[a-z]"), behavior, True))
+case("Split special characters as string", pre_tokenizer=split(".,", kind="String"))
+case("Split empty string", pre_tokenizer=split("", kind="String"))
+for name, pattern in {
+    "Qwen": QWEN, "Llama 3": QWEN.replace("\\p{N}|", "\\p{N}{1,3}|"),
+    "possessive": "[^\\r\\n\\p{L}\\p{N}]?+\\p{L}+|\\p{N}{1,3}+| ?[^\\s\\p{L}\\p{N}]++[\\r\\n]*+|\\s++$|\\s*[\\r\\n]|\\s+(?!\\S)|\\s",
+    "categories": "[^\\r\\n\\p{L}\\p{N}]?[\\p{Lu}\\p{Lt}\\p{Lm}\\p{Lo}\\p{M}]*[\\p{Ll}\\p{Lm}\\p{Lo}\\p{M}]+(?i:'s|'t)?|\\p{N}{1,3}| ?[^\\s\\p{L}\\p{N}]+[\\r\\n/]*",
+    "white space": "\\s", "no white space": "\\S+", "hexadecimal": "\\h+", "not hexadecimal": "[^\\h]\\H", "digits": "\\d+|\\D",
+    "lazy": "a+?|b{1,2}?|x{2}?", "up to": "a{,2}", "brace": "a{|\\{", "lines": "^.|.$", "vertical tab": "\\v|[\\v\\f]", "escapes": "\\u0061|\\x62|\\x{4f60}|[\\u3042\\t]",
+    "Han": "\\p{Han}+|[\\p{Han}a]", "negated property": "\\P{L}+|\\p{^L}", "punctuation and symbols": "[\\p{P}\\p{S}]+|\\p{P}", "lookbehind": "(?<=a)b|(?<!a)b", "atomic": "(?>a+)b|a",
+    "empty": "x*", "case folding": "(?i:k|s)", "case at the start": "(?i)ab|z", "alternatives in a group": "(a|b)+|(?:x|y){2}+", "DeepSeek": "[!\"#$%&'()*+,\\-./:;<=>?@\\[\\\\\\]^_`{|}~][A-Za-z]+|[^\r\n\\p{L}\\p{P}\\p{S}]?[\\p{L}\\p{M}]+| ?[\\p{P}\\p{S}]+[\r\n]*|\\s*[\r\n]+|\\s+(?!\\S)|\\s+",
+}.items():
+    case("regex " + name, pre_tokenizer=split(pattern))
+for prefix in (False, True):
+    for regex in (False, True):
+        case("ByteLevel %s %s" % (prefix, regex), pre_tokenizer={**GPT2, "add_prefix_space": prefix, "use_regex": regex})
+case("ByteLevel behind Split", pre_tokenizer=sequence("pretokenizers", split(QWEN), {**GPT2, "use_regex": False}))
+case("Digits", pre_tokenizer={"type": "Digits", "individual_digits": False})
+case("Digits individual", pre_tokenizer={"type": "Digits", "individual_digits": True})
+for kind in ("Whitespace", "WhitespaceSplit"):
+    case(kind, pre_tokenizer={"type": kind})
+for behavior in ("Isolated", "Removed", "Contiguous"):
+    case("Punctuation " + behavior, pre_tokenizer={"type": "Punctuation", "behavior": behavior})
+case("Sequence of four", pre_tokenizer=sequence("pretokenizers", {"type": "WhitespaceSplit"}, {"type": "Punctuation"}, {"type": "Digits", "individual_digits": True}, metaspace("first")))
+for scheme in ("always", "first", "never"):
+    for split_too in (True, False):
+        case("Metaspace %s %s" % (scheme, split_too), pre_tokenizer=metaspace(scheme, split=split_too), decoder=metaspace(scheme, split=split_too), added_tokens=MARKS)
+case("Metaspace old", pre_tokenizer={"type": "Metaspace", "replacement": "\u2581", "add_prefix_space": True}, decoder={"type": "Metaspace", "replacement": "\u2581", "add_prefix_space": True}, added_tokens=MARKS)
+case("Metaspace never, old flag", pre_tokenizer=metaspace("never", add_prefix_space=False), decoder=metaspace("never", add_prefix_space=False), added_tokens=MARKS)
+case("Metaspace first behind a normalizer", normalizer=sequence("normalizers", {"type": "Strip", "strip_left": True, "strip_right": False}, {"type": "NFKC"}), pre_tokenizer=metaspace("first"), added_tokens=MARKS)
+case("Metaspace first behind Prepend", normalizer={"type": "Prepend", "prepend": "z"}, pre_tokenizer=sequence("pretokenizers", split(" ", "Removed", kind="String"), metaspace("first")), added_tokens=MARKS)
+
+FLAGGED = MARKS + [added("<mask>", N, lstrip=True, special=True), added("<pad>", N + 1, rstrip=True, special=True), added("word", N + 2, single_word=True),
+                   added("<lr>", N + 3, lstrip=True, rstrip=True), added("<S>", N + 4, normalized=True, special=True), added("low", N + 5, normalized=True), added("xy", N + 6), added("xyz", N + 7),
+                   added("  ", N + 8)]
+case("added tokens", added_tokens=FLAGGED)
+case("added tokens, normalized", normalizer=sequence("normalizers", {"type": "Lowercase"}, REPLACE_SPACE), added_tokens=FLAGGED)
+case("added tokens and a template", pre_tokenizer={"type": "WhitespaceSplit"}, added_tokens=FLAGGED, post_processor=template([BOS, A, TWO]))
+case("template without start", post_processor=template([A, BOS]), added_tokens=MARKS)
+case("template twice the text", post_processor=template([BOS, A, BOS, A]), added_tokens=MARKS)
+case("ByteLevel before a template", pre_tokenizer=GPT2, decoder=GPT2, added_tokens=MARKS, post_processor=sequence("processors", {**GPT2, "trim_offsets": False}, template([BOS, A])))
+
+LLAMA2 = sequence("decoders", {"type": "Replace", "pattern": {"String": "\u2581"}, "content": " "}, {"type": "ByteFallback"}, {"type": "Fuse"}, {"type": "Strip", "content": " ", "start": 1, "stop": 0})
+case("Llama 2 style", "bytes", normalizer=sequence("normalizers", {"type": "Prepend", "prepend": "\u2581"}, REPLACE_SPACE), decoder=LLAMA2, added_tokens=MARKS, post_processor=template([BOS, A]))
+case("Gemma style", "bytes", normalizer=REPLACE_SPACE, pre_tokenizer=split(" ", "MergedWithPrevious", kind="String"), decoder=sequence("decoders", *LLAMA2["decoders"][:3]), added_tokens=MARKS, post_processor=template([BOS, A]))
+case("bytes, no decoder", "bytes")
+case("strip both ends", "bytes", decoder={"type": "Strip", "content": "a", "start": 1, "stop": 1})
+case("strip fused", "bytes", decoder=sequence("decoders", {"type": "Fuse"}, {"type": "Strip", "content": "a", "start": 2, "stop": 0}))
+case("strip the end fused", "bytes", decoder=sequence("decoders", {"type": "Fuse"}, {"type": "Strip", "content": "o", "start": 0, "stop": 2}))
+case("replace fused", "bytes", decoder=sequence("decoders", {"type": "ByteFallback"}, {"type": "Fuse"}, {"type": "Replace", "pattern": {"String": "aab"}, "content": "<>"}, {"type": "Replace", "pattern": {"Regex": "l+|\\s"}, "content": "_"}))
+case("fallback behind fuse", "bytes", decoder=sequence("decoders", {"type": "Fuse"}, {"type": "ByteFallback"}))
+
+plain = list("ab") + ["ab", "aba", "bab", "ba"]
+case("unknown characters are dropped", bpe(plain, ["a b", "ab a", "b a", "b ab"]))
+case("unknown, not fused", bpe(["<unk>"] + plain, ["a b"], unk_token="<unk>"))
+case("unknown, fused", bpe(["<unk>"] + plain, ["b a", "ba b"][:1], unk_token="<unk>", fuse_unk=True))
+case("fallback with holes", bpe(["<unk>", "a", "b"] + ["<0x%02X>" % b for b in range(0x80, 0xC4)], unk_token="<unk>", fuse_unk=True, byte_fallback=True))
+case("prefix and suffix", bpe(["<unk>", "a", "b", "##a", "##b", "a/", "##a/", "##b/", "ab", "##ab/", "abab/", "aa/"], ["a ##b", "##a ##b/", "ab ##ab/", "a ##a/"], unk_token="<unk>", continuing_subword_prefix="##", end_of_word_suffix="/"),
+     pre_tokenizer={"type": "WhitespaceSplit"})
+case("ignore merges", bpe(list("abcd") + ["ab", "abcd", "cd", "bc"], ["b c", "a b", "c d"], ignore_merges=True), pre_tokenizer={"type": "WhitespaceSplit"})
+case("merges as pairs", bpe(list("ab ") + ["ab", " a", "ab "], [["a", "b"], [" ", "a"], ["ab", " "]]))
+case("a merge that comes twice", bpe(list("abc") + ["ab", "bc", "abc"], ["a b", "b c", "a b", "ab c"]))
+case("a later rank first", bpe(list("abc") + ["ab", "abc", "bc"], ["ab c", "b c", "a b"]))
+case("marks inside pieces", bpe(list("ab\u2581") + ["a\u2581", "a\u2581b", "\u2581\u2581"], ["a \u2581", "a\u2581 b", "\u2581 \u2581"]), normalizer=REPLACE_SPACE)
+
+
+def run(tokenizer, texts, ids_to_decode):
+    encode, decode = [], []
+    for text in texts:
+        tokenizer.encode_special_tokens = False
+        ids, plain = tokenizer.encode(text).ids, tokenizer.encode(text, add_special_tokens=False).ids
+        tokenizer.encode_special_tokens = True
+        encode.append([text, ids, plain, tokenizer.encode(text).ids])
+    tokenizer.encode_special_tokens = False
+    for ids in [e[1] for e in encode if e[0]] + ids_to_decode:
+        try:
+            decode.append([ids, tokenizer.decode(ids, skip_special_tokens=False), tokenizer.decode(ids, skip_special_tokens=True)])
+        except BaseException as panic:  # Strip of a piece that is nothing but what is stripped, at both ends
+            assert "slice index starts" in str(panic) or "out of bounds" in str(panic), panic
+    return {"encode": encode, "decode": decode}
+
+
+def random_ids(limit, count):
+    return [[rng.randrange(limit) for _ in range(rng.randrange(1, 9))] for _ in range(count)]
+
+
+def main():
+    with open(OUT + "components.jsonl", "w") as f:
+        f.write(json.dumps({"models": MODELS}, separators=(",", ":")) + "\n")
+        for name, model, parts in CASES:
+            whole = {"version": "1.0", "truncation": None, "padding": None, "added_tokens": [], "normalizer": None, "pre_tokenizer": None,
+                     "post_processor": None, "decoder": None}
+            whole.update(parts)
+            whole["model"] = MODELS[model] if isinstance(model, str) else model
+            tokenizer = Tokenizer.from_str(json.dumps(whole))
+            own = not isinstance(model, str)
+            texts = [t for t in TEXTS if not own or len(t) < 30] + (["ab ba abab", "aab bba", "\u0100a\u0141\u0101", "abcd bcd", "b\u00e9a", "a b a  b   a"] if own else []) + RANDOM[: 12 if own else 24]
+            extra = random_ids(tokenizer.get_vocab_size(), 30 if "decoder" in parts else 4)
+            if model == "bytes":
+                extra += [[3 + b for b in "\u00e9\U0001f600".encode()], [3 + 0xC3, 3 + 0xA9, 3 + 0xFF], [3 + 0xF0, 3 + 0x9F, 259, 3 + 0x98, 3 + 0x80], [3 + 0xFF]]
+            f.write(json.dumps({"name": name, "model": model, "parts": parts, **run(tokenizer, texts, extra)}, separators=(",", ":")) + "\n")
+    long_texts = ["a" * 500, "ab" * 300, "the quick brown fox " * 40, "\u4e00" * 100, "=" * 130, " " * 77, "\n" * 33 + "x"]
+    for name, path in {"tiny-llama": "tests/data/hf/tiny/llama/tokenizer.json", "base-model": "tests/data/base-model/tokenizer.json"}.items():
+        tokenizer = Tokenizer.from_file(path)
+        result = run(tokenizer, TEXTS + RANDOM + long_texts, random_ids(tokenizer.get_vocab_size(), 60))
+        with open(OUT + name + ".jsonl", "w") as f:
+            f.write(json.dumps(result, separators=(",", ":")) + "\n")
+
+
+main()
