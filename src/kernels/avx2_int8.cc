@@ -1,19 +1,14 @@
 // int8 products of the AVX2 variant. The arithmetic is that of scalar_int8.cc.
 //
-// One token: four rows at once, each from its own quarter of the range, so that every memory stream is
-// sequential and has pages of its own; neighbouring short rows share a page and confuse the hardware
-// prefetcher (measured: 8 against 25 GB/s). The integer products of four rows are reduced together until the
-// lanes are
+// One token: the integer products of four rows (far_rows.h) are reduced together until the lanes are
 //   [rows 0 … 3 of one group | rows 0 … 3 of the next group],
-// so two registers hold the four chains of four rows. Many tokens: tiles of four rows by sixteen tokens, the
-// tokens in the lanes, a weight being a broadcast of four columns.
+// so two registers hold the four chains of four rows. Many tokens: tiles.h.
 #include "kernels/avx2_int8.h"
 
-#include <algorithm>
-
-#include "base/half.h"
-#include "kernels/four_bit_rows.h"
+#include "base/byte_reader.h"
+#include "kernels/far_rows.h"
 #include "kernels/lanes_avx2.h"
+#include "kernels/tiles.h"
 #include "kernels/unroll.h"
 
 namespace amphora::kernels::avx2 {
@@ -92,21 +87,22 @@ AMPHORA_INLINE void add_q8_block(const std::byte* const rows[4], const int8_t* c
   }
 }
 
-AMPHORA_TARGET __m128 multiply_q8_rows(const std::byte* const rows[4], size_t columns, const int8_t* codes,
-                                       const float* scales) {
+AMPHORA_TARGET void multiply_q8_rows(const std::byte* const rows[4], uint64_t row_scales, size_t columns,
+                                     const QuantisedToken& x, float products[4]) {
   Chains chains = zero_chains();
   size_t at = 0;
   for (; at + kBlock <= columns; at += kBlock) {
     const std::byte* const here[4] = {rows[0] + at, rows[1] + at, rows[2] + at, rows[3] + at};
-    add_q8_block(here, codes + at, scales + at / kGroup, chains);
+    add_q8_block(here, x.codes + at, x.scales + at / kGroup, chains);
   }
   if (const size_t rest = columns - at; rest != 0) {
     std::byte last[4][kBlock] = {};
     for (size_t r = 0; r < 4; ++r) std::memcpy(last[r], rows[r] + at, rest);
     const std::byte* const here[4] = {last[0], last[1], last[2], last[3]};
-    add_q8_block(here, codes + at, scales + at / kGroup, chains);
+    add_q8_block(here, x.codes + at, x.scales + at / kGroup, chains);
   }
-  return total(chains);
+  const __m128 scales = _mm_cvtph_ps(_mm_cvtsi64_si128(static_cast<long long>(row_scales)));
+  _mm_storeu_ps(products, _mm_mul_ps(total(chains), scales));
 }
 
 /// Four scales, halves of the same group of four rows, as the bits of one integer.
@@ -156,14 +152,14 @@ AMPHORA_INLINE void add_q4_block(const FourBitRow rows[4], const int8_t* split, 
 }
 
 template <DType kType>
-AMPHORA_TARGET __m128 multiply_q4_rows(const FourBitRow rows[4], size_t groups, const int8_t* split,
-                                       const float* scales, const int32_t* sums) {
+AMPHORA_TARGET void multiply_q4_rows(const FourBitRow rows[4], size_t groups, const QuantisedToken& x,
+                                     float products[4]) {
   using Layout = FourBitLayout<kType>;
   Chains chains = zero_chains();
   FourBitRow here[4] = {rows[0], rows[1], rows[2], rows[3]};
   size_t group = 0;
   for (; group + kChains <= groups; group += kChains) {
-    add_q4_block<kType>(here, split + group * kGroup, scales + group, sums + group, chains);
+    add_q4_block<kType>(here, x.split + group * kGroup, x.scales + group, x.sums + group, chains);
     AMPHORA_UNROLL
     for (size_t r = 0; r < 4; ++r) {
       here[r].nibbles += kChains * Layout::kNibbleStep;
@@ -173,57 +169,14 @@ AMPHORA_TARGET __m128 multiply_q4_rows(const FourBitRow rows[4], size_t groups, 
   if (const size_t rest = groups - group; rest != 0) {
     const LastGroups<kType> last[4] = {{here[0], rest}, {here[1], rest}, {here[2], rest}, {here[3], rest}};
     for (size_t r = 0; r < 4; ++r) here[r] = last[r].row();
-    add_q4_block<kType>(here, split + group * kGroup, scales + group, sums + group, chains);
+    add_q4_block<kType>(here, x.split + group * kGroup, x.scales + group, x.sums + group, chains);
   }
-  return total(chains);
+  _mm_storeu_ps(products, total(chains));
 }
 
-AMPHORA_TARGET __m128 multiply_four(const Matrix& weights, const size_t rows[4], const Quantised& x,
-                                    size_t token) {
-  switch (weights.dtype) {
-    case DType::kQ4Tiled:
-    case DType::kQ4Block: {
-      const bool tiled = weights.dtype == DType::kQ4Tiled;
-      FourBitRow at[4];
-      for (size_t r = 0; r < 4; ++r)
-        at[r] = tiled ? FourBitLayout<DType::kQ4Tiled>::row(weights, rows[r])
-                      : FourBitLayout<DType::kQ4Block>::row(weights, rows[r]);
-      return (tiled ? multiply_q4_rows<DType::kQ4Tiled>
-                    : multiply_q4_rows<DType::kQ4Block>)(at, weights.columns / kGroup, x.split_of(token),
-                                                         x.scales_of(token), x.sums_of(token));
-    }
-    default: {
-      const std::byte* const payload = weights.payload.data();
-      const std::byte* at[4];
-      uint64_t halves = 0;
-      for (size_t r = 0; r < 4; ++r) {
-        at[r] = payload + rows[r] * weights.columns;
-        const std::byte* const scale = payload + weights.rows * weights.columns + rows[r] * 2;
-        halves |= uint64_t{load_little_endian<uint16_t>(scale)} << (16 * r);
-      }
-      return _mm_mul_ps(multiply_q8_rows(at, weights.columns, x.codes_of(token), x.scales_of(token)),
-                        _mm_cvtph_ps(_mm_cvtsi64_si128(static_cast<long long>(halves))));
-    }
-  }
-}
-
-AMPHORA_TARGET void multiply_row(const Matrix& weights, size_t first, size_t last, const Quantised& x,
-                                 size_t token, float* out) {
-  const size_t count = last - first, quarter = count / 4;
-  alignas(16) float results[4];
-  for (size_t i = 0; i < quarter; ++i) {
-    const size_t at = first + i;
-    const size_t rows[4] = {at, at + quarter, at + 2 * quarter, at + 3 * quarter};
-    _mm_store_ps(results, multiply_four(weights, rows, x, token));
-    for (size_t r = 0; r < 4; ++r) out[r * quarter + i] = results[r];
-  }
-  if (const size_t rest = count - 4 * quarter; rest != 0) {
-    const size_t at = first + 4 * quarter;
-    const size_t rows[4] = {at, std::min(at + 1, last - 1), std::min(at + 2, last - 1), last - 1};
-    _mm_store_ps(results, multiply_four(weights, rows, x, token));
-    for (size_t r = 0; r < rest; ++r) out[4 * quarter + r] = results[r];
-  }
-}
+constexpr FourRowKernels kFourRows = {.q8 = multiply_q8_rows,
+                                      .q4_tiled = multiply_q4_rows<DType::kQ4Tiled>,
+                                      .q4_block = multiply_q4_rows<DType::kQ4Block>};
 
 /// GCC would turn a chain of integer additions into a tree, compute all products first and spill them.
 AMPHORA_INLINE void keep_order(__m256i& v) { asm("" : "+x"(v)); }
@@ -267,8 +220,7 @@ AMPHORA_INLINE void group_products(const uint8_t* const rows[kTileRows], const i
 /// One chain of a tile: out[row][vector].
 template <bool kFourBit>
 AMPHORA_INLINE void run_chain(size_t chain, const uint8_t* const rows[kTileRows], const float* weight_scales,
-                              size_t groups, const int8_t* codes, const float* scales, const int32_t* sums,
-                              __m256 out[kTileRows][2]) {
+                              size_t groups, const TokenTile& x, __m256 out[kTileRows][2]) {
   AMPHORA_UNROLL
   for (size_t r = 0; r < kTileRows; ++r) out[r][0] = out[r][1] = _mm256_setzero_ps();
   for (size_t group = chain; group < groups; group += kChains) {
@@ -276,11 +228,11 @@ AMPHORA_INLINE void run_chain(size_t chain, const uint8_t* const rows[kTileRows]
     AMPHORA_UNROLL
     for (size_t r = 0; r < kTileRows; ++r) here[r] = rows[r] + group * kGroup;
     __m256i products[kTileRows][2];
-    group_products<kFourBit>(here, codes + group * kGroup * kTileTokens, products);
+    group_products<kFourBit>(here, x.codes + group * kGroup * kTileTokens, products);
     AMPHORA_UNROLL
     for (size_t v = 0; v < 2; ++v) {
-      const __m256 x_scale = _mm256_loadu_ps(scales + group * kTileTokens + 8 * v);
-      const __m256i eightfold = _mm256_slli_epi32(load_32_bytes(sums + group * kTileTokens + 8 * v), 3);
+      const __m256 x_scale = _mm256_loadu_ps(x.scales + group * kTileTokens + 8 * v);
+      const __m256i eightfold = _mm256_slli_epi32(load_32_bytes(x.sums + group * kTileTokens + 8 * v), 3);
       AMPHORA_UNROLL
       for (size_t r = 0; r < kTileRows; ++r) {
         __m256i exact = products[r][v];
@@ -295,110 +247,41 @@ AMPHORA_INLINE void run_chain(size_t chain, const uint8_t* const rows[kTileRows]
   }
 }
 
-/// Four rows of a panel by one tile of tokens: results[row][token].
 template <bool kFourBit>
-AMPHORA_TARGET void multiply_tile(const Panel& panel, size_t first_row, const int8_t* codes,
-                                  const float* scales, const int32_t* sums,
-                                  float results[kTileRows][kTileTokens]) {
+AMPHORA_TARGET void multiply_tile(const Panel& panel, size_t first_row, const TokenTile& x,
+                                  TileProducts products) {
   const uint8_t* rows[kTileRows];
-  for (size_t r = 0; r < kTileRows; ++r) rows[r] = panel.row(first_row + r);
-  const float* const weight_scales = kFourBit ? panel.scales.data() + first_row * panel.groups : nullptr;
+  for (size_t r = 0; r < kTileRows; ++r) rows[r] = panel.codes.data() + (first_row + r) * panel.columns;
+  const float* const weight_scales = panel.scales.data() + first_row * panel.groups;
   __m256 totals[2][kTileRows][2];  // of the even chains, of the odd ones
   for (size_t odd = 0; odd < 2; ++odd) {
     __m256 later[kTileRows][2];
-    run_chain<kFourBit>(odd, rows, weight_scales, panel.groups, codes, scales, sums, totals[odd]);
-    run_chain<kFourBit>(odd + 2, rows, weight_scales, panel.groups, codes, scales, sums, later);
+    run_chain<kFourBit>(odd, rows, weight_scales, panel.groups, x, totals[odd]);
+    run_chain<kFourBit>(odd + 2, rows, weight_scales, panel.groups, x, later);
     for (size_t r = 0; r < kTileRows; ++r)
       for (size_t v = 0; v < 2; ++v) totals[odd][r][v] = _mm256_add_ps(totals[odd][r][v], later[r][v]);
   }
   for (size_t r = 0; r < kTileRows; ++r)
     for (size_t v = 0; v < 2; ++v)
-      _mm256_storeu_ps(results[r] + 8 * v, _mm256_mul_ps(_mm256_add_ps(totals[0][r][v], totals[1][r][v]),
-                                                         _mm256_set1_ps(panel.row_scales[first_row + r])));
+      _mm256_storeu_ps(products[r] + 8 * v, _mm256_mul_ps(_mm256_add_ps(totals[0][r][v], totals[1][r][v]),
+                                                          _mm256_set1_ps(panel.row_scales[first_row + r])));
 }
 
-AMPHORA_TARGET void multiply_tiles(const Matrix& weights, size_t first, size_t last, const Quantised& x,
-                                   float* out, size_t out_stride) {
-  Panel panel;
-  for (size_t row = first; row < last; row += kPanelRows) {
-    const size_t rows = std::min(kPanelRows, last - row);
-    panel.unpack(weights, row, rows, x, 0);
-    for (size_t tile = 0; tile < x.tiles(); ++tile) {
-      const size_t tokens = std::min(kTileTokens, x.tokens - tile * kTileTokens);
-      const int8_t* const codes = x.codes.data() + tile * x.padded_columns() * kTileTokens;
-      const float* const scales = x.scales.data() + tile * x.groups * kTileTokens;
-      const int32_t* const sums = x.sums.data() + tile * x.groups * kTileTokens;
-      for (size_t r = 0; r < rows; r += kTileRows) {
-        float results[kTileRows][kTileTokens];
-        (has_group_scales(weights) ? multiply_tile<true> : multiply_tile<false>)(panel, r, codes, scales,
-                                                                                 sums, results);
-        const size_t valid = std::min(kTileRows, rows - r);
-        for (size_t t = 0; t < tokens; ++t)
-          for (size_t i = 0; i < valid; ++i)
-            out[(tile * kTileTokens + t) * out_stride + (row - first) + r + i] = results[i][t];
-      }
-    }
-  }
+void multiply_tiles(const Panel& panel, size_t first_row, const TokenTile* x, size_t /*tiles*/,
+                    TileProducts* products) {
+  (panel.four_bit ? multiply_tile<true> : multiply_tile<false>)(panel, first_row, x[0], products[0]);
 }
 
-/// 16 bytes of nibbles to 32 bytes in the columns' order.
-AMPHORA_INLINE void unpack_nibbles(const std::byte* from, uint8_t* to) {
-  const __m128i bytes = load_16_bytes(from), mask = _mm_set1_epi8(15);
-  const __m128i low = _mm_and_si128(bytes, mask), high = _mm_and_si128(_mm_srli_epi16(bytes, 4), mask);
-  _mm_storeu_si128(reinterpret_cast<__m128i*>(to), _mm_unpacklo_epi8(low, high));
-  _mm_storeu_si128(reinterpret_cast<__m128i*>(to + 16), _mm_unpackhi_epi8(low, high));
-}
-
-template <DType kType>
-AMPHORA_TARGET void unpack_q4_row(const FourBitRow& row, size_t groups, uint8_t* codes, float* scales) {
-  using Layout = FourBitLayout<kType>;
-  for (size_t group = 0; group < groups; ++group) {
-    unpack_nibbles(row.nibbles + group * Layout::kNibbleStep, codes + group * kGroup);
-    scales[group] = half_to_float(load_little_endian<uint16_t>(row.scales + group * Layout::kScaleStep));
-  }
-}
-
-AMPHORA_TARGET void unpack_q8_row(const std::byte* from, size_t columns, uint8_t flip, uint8_t* codes) {
-  const __m256i bits = _mm256_set1_epi8(static_cast<char>(flip));
-  size_t at = 0;
-  for (; at + 32 <= columns; at += 32)
-    _mm256_storeu_si256(reinterpret_cast<__m256i*>(codes + at),
-                        _mm256_xor_si256(load_32_bytes(from + at), bits));
-  for (; at < columns; ++at) codes[at] = static_cast<uint8_t>(std::to_integer<uint8_t>(from[at]) ^ flip);
-}
+constexpr TileKernels kTiles = {.most_tiles = 1, .flip = 0, .multiply = multiply_tiles};
 
 }  // namespace
 
-void Panel::unpack(const Matrix& weights, size_t first, size_t rows, const Quantised& x, uint8_t flip) {
-  columns = x.padded_columns();
-  groups = x.groups;
-  codes.resize(kPanelRows * columns);
-  scales.resize(kPanelRows * groups);
-  const bool four_bit = has_group_scales(weights);
-  for (size_t r = 0; r < kPanelRows; ++r) {
-    uint8_t* const row_codes = codes.data() + r * columns;
-    float* const group_scales = scales.data() + r * groups;
-    const size_t present = r < rows ? weights.columns : 0;
-    std::fill(row_codes + present, row_codes + columns, uint8_t{0});
-    std::fill(group_scales + (four_bit ? present / kGroup : 0), group_scales + groups, 0.0f);
-    row_scales[r] = 1;
-    if (r >= rows) continue;
-    if (weights.dtype == DType::kQ4Tiled) {
-      unpack_q4_row<DType::kQ4Tiled>(FourBitLayout<DType::kQ4Tiled>::row(weights, first + r),
-                                     present / kGroup, row_codes, group_scales);
-    } else if (weights.dtype == DType::kQ4Block) {
-      unpack_q4_row<DType::kQ4Block>(FourBitLayout<DType::kQ4Block>::row(weights, first + r),
-                                     present / kGroup, row_codes, group_scales);
-    } else {
-      const std::byte* const payload = weights.payload.data();
-      unpack_q8_row(payload + (first + r) * weights.columns, weights.columns, flip, row_codes);
-      const std::byte* const scale = payload + weights.rows * weights.columns + (first + r) * 2;
-      row_scales[r] = half_to_float(load_little_endian<uint16_t>(scale));
-    }
-  }
-}
-
 const Int8Kernels kInt8Kernels = {
-    .least_tiled_tokens = 8, .multiply_row = multiply_row, .multiply_tiles = multiply_tiles};
+    .least_tiled_tokens = 8,
+    .multiply_row = [](const Matrix& weights, size_t first, size_t last, const Quantised& x, size_t token,
+                       float* out) { multiply_far_rows(kFourRows, weights, first, last, x, token, out); },
+    .multiply_tiles =
+        [](const Matrix& weights, size_t first, size_t last, const Quantised& x, float* out,
+           size_t out_stride) { multiply_by_tiles(kTiles, weights, first, last, x, out, out_stride); }};
 
 }  // namespace amphora::kernels::avx2

@@ -1,25 +1,18 @@
 // int8 products of the AVX-512 variant, with the dot products of VNNI. The arithmetic is that of
-// scalar_int8.cc, the walk over far-apart rows and the tiles are those of avx2_int8.cc.
+// scalar_int8.cc, the walks are those of far_rows.h and tiles.h.
 //
 // VNNI multiplies unsigned by signed bytes: an int8 weight becomes w + 128 by flipping its top bit, and 128 ·
 // Σx is taken off again, in integers, so the product is exact.
 #include "kernels/avx512_int8.h"
 
-#include <algorithm>
-
-#include "base/half.h"
-#include "kernels/avx2_int8.h"
-#include "kernels/four_bit_rows.h"
+#include "base/byte_reader.h"
+#include "kernels/far_rows.h"
 #include "kernels/lanes_avx512.h"
+#include "kernels/tiles.h"
 #include "kernels/unroll.h"
 
 namespace amphora::kernels::avx512 {
 namespace {
-
-using avx2::has_group_scales;
-using avx2::kPanelRows;
-using avx2::kTileRows;
-using avx2::Panel;
 
 constexpr size_t kBlock = kChains * kGroup;  // columns of a step
 
@@ -74,21 +67,22 @@ AMPHORA_INLINE __m512 add_q8_block(const std::byte* const rows[4], const int8_t*
   return _mm512_fmadd_ps(_mm512_cvtepi32_ps(exact), as_floats(spread(load_16_bytes(scales))), chains);
 }
 
-AMPHORA_TARGET __m128 multiply_q8_rows(const std::byte* const rows[4], size_t columns, const int8_t* codes,
-                                       const float* scales, const int32_t* sums) {
+AMPHORA_TARGET void multiply_q8_rows(const std::byte* const rows[4], uint64_t row_scales, size_t columns,
+                                     const QuantisedToken& x, float products[4]) {
   __m512 chains = _mm512_setzero_ps();
   size_t at = 0;
   for (; at + kBlock <= columns; at += kBlock) {
     const std::byte* const here[4] = {rows[0] + at, rows[1] + at, rows[2] + at, rows[3] + at};
-    chains = add_q8_block(here, codes + at, scales + at / kGroup, sums + at / kGroup, chains);
+    chains = add_q8_block(here, x.codes + at, x.scales + at / kGroup, x.sums + at / kGroup, chains);
   }
   if (const size_t rest = columns - at; rest != 0) {
     std::byte last[4][kBlock] = {};
     for (size_t r = 0; r < 4; ++r) std::memcpy(last[r], rows[r] + at, rest);
     const std::byte* const here[4] = {last[0], last[1], last[2], last[3]};
-    chains = add_q8_block(here, codes + at, scales + at / kGroup, sums + at / kGroup, chains);
+    chains = add_q8_block(here, x.codes + at, x.scales + at / kGroup, x.sums + at / kGroup, chains);
   }
-  return total(chains);
+  const __m128 scales = _mm_cvtph_ps(_mm_cvtsi64_si128(static_cast<long long>(row_scales)));
+  _mm_storeu_ps(products, _mm_mul_ps(total(chains), scales));
 }
 
 /// The scales of four groups of four rows as floats, [group][row].
@@ -147,14 +141,14 @@ AMPHORA_INLINE __m512 add_q4_block(const FourBitRow rows[4], const int8_t* split
 }
 
 template <DType kType>
-AMPHORA_TARGET __m128 multiply_q4_rows(const FourBitRow rows[4], size_t groups, const int8_t* split,
-                                       const float* scales, const int32_t* sums) {
+AMPHORA_TARGET void multiply_q4_rows(const FourBitRow rows[4], size_t groups, const QuantisedToken& x,
+                                     float products[4]) {
   using Layout = FourBitLayout<kType>;
   __m512 chains = _mm512_setzero_ps();
   FourBitRow here[4] = {rows[0], rows[1], rows[2], rows[3]};
   size_t group = 0;
   for (; group + kChains <= groups; group += kChains) {
-    chains = add_q4_block<kType>(here, split + group * kGroup, scales + group, sums + group, chains);
+    chains = add_q4_block<kType>(here, x.split + group * kGroup, x.scales + group, x.sums + group, chains);
     AMPHORA_UNROLL
     for (size_t r = 0; r < 4; ++r) {
       here[r].nibbles += kChains * Layout::kNibbleStep;
@@ -164,65 +158,14 @@ AMPHORA_TARGET __m128 multiply_q4_rows(const FourBitRow rows[4], size_t groups, 
   if (const size_t rest = groups - group; rest != 0) {
     const LastGroups<kType> last[4] = {{here[0], rest}, {here[1], rest}, {here[2], rest}, {here[3], rest}};
     for (size_t r = 0; r < 4; ++r) here[r] = last[r].row();
-    chains = add_q4_block<kType>(here, split + group * kGroup, scales + group, sums + group, chains);
+    chains = add_q4_block<kType>(here, x.split + group * kGroup, x.scales + group, x.sums + group, chains);
   }
-  return total(chains);
+  _mm_storeu_ps(products, total(chains));
 }
 
-AMPHORA_TARGET __m128 multiply_four(const Matrix& weights, const size_t rows[4], const Quantised& x,
-                                    size_t token) {
-  switch (weights.dtype) {
-    case DType::kQ4Tiled:
-    case DType::kQ4Block: {
-      const bool tiled = weights.dtype == DType::kQ4Tiled;
-      FourBitRow at[4];
-      for (size_t r = 0; r < 4; ++r)
-        at[r] = tiled ? FourBitLayout<DType::kQ4Tiled>::row(weights, rows[r])
-                      : FourBitLayout<DType::kQ4Block>::row(weights, rows[r]);
-      return (tiled ? multiply_q4_rows<DType::kQ4Tiled>
-                    : multiply_q4_rows<DType::kQ4Block>)(at, weights.columns / kGroup, x.split_of(token),
-                                                         x.scales_of(token), x.sums_of(token));
-    }
-    default: {
-      const std::byte* const payload = weights.payload.data();
-      const std::byte* at[4];
-      uint64_t halves = 0;
-      for (size_t r = 0; r < 4; ++r) {
-        at[r] = payload + rows[r] * weights.columns;
-        const std::byte* const scale = payload + weights.rows * weights.columns + rows[r] * 2;
-        halves |= uint64_t{load_little_endian<uint16_t>(scale)} << (16 * r);
-      }
-      return _mm_mul_ps(
-          multiply_q8_rows(at, weights.columns, x.codes_of(token), x.scales_of(token), x.sums_of(token)),
-          _mm_cvtph_ps(_mm_cvtsi64_si128(static_cast<long long>(halves))));
-    }
-  }
-}
-
-AMPHORA_TARGET void multiply_row(const Matrix& weights, size_t first, size_t last, const Quantised& x,
-                                 size_t token, float* out) {
-  const size_t count = last - first, quarter = count / 4;
-  alignas(16) float results[4];
-  for (size_t i = 0; i < quarter; ++i) {
-    const size_t at = first + i;
-    const size_t rows[4] = {at, at + quarter, at + 2 * quarter, at + 3 * quarter};
-    _mm_store_ps(results, multiply_four(weights, rows, x, token));
-    for (size_t r = 0; r < 4; ++r) out[r * quarter + i] = results[r];
-  }
-  if (const size_t rest = count - 4 * quarter; rest != 0) {
-    const size_t at = first + 4 * quarter;
-    const size_t rows[4] = {at, std::min(at + 1, last - 1), std::min(at + 2, last - 1), last - 1};
-    _mm_store_ps(results, multiply_four(weights, rows, x, token));
-    for (size_t r = 0; r < rest; ++r) out[4 * quarter + r] = results[r];
-  }
-}
-
-/// A tile of quantised tokens.
-struct TokenTile {
-  const int8_t* codes;
-  const float* scales;
-  const int32_t* sums;
-};
+constexpr FourRowKernels kFourRows = {.q8 = multiply_q8_rows,
+                                      .q4_tiled = multiply_q4_rows<DType::kQ4Tiled>,
+                                      .q4_block = multiply_q4_rows<DType::kQ4Block>};
 
 /// One chain of four rows by kTiles tiles of tokens: out[row][tile].
 template <bool kFourBit, size_t kTiles>
@@ -270,13 +213,12 @@ AMPHORA_INLINE void run_chain(size_t chain, const uint8_t* const rows[kTileRows]
   }
 }
 
-/// Four rows of a panel by kTiles tiles: results[tile][row][token].
 template <bool kFourBit, size_t kTiles>
-AMPHORA_TARGET void multiply_tile(const Panel& panel, size_t first_row, const TokenTile x[kTiles],
-                                  float results[][kTileRows][kTileTokens]) {
+AMPHORA_TARGET void multiply_tile(const Panel& panel, size_t first_row, const TokenTile* x,
+                                  TileProducts* products) {
   const uint8_t* rows[kTileRows];
-  for (size_t r = 0; r < kTileRows; ++r) rows[r] = panel.row(first_row + r);
-  const float* const weight_scales = kFourBit ? panel.scales.data() + first_row * panel.groups : nullptr;
+  for (size_t r = 0; r < kTileRows; ++r) rows[r] = panel.codes.data() + (first_row + r) * panel.columns;
+  const float* const weight_scales = panel.scales.data() + first_row * panel.groups;
   __m512 totals[2][kTileRows][kTiles];  // of the even chains, of the odd ones
   for (size_t odd = 0; odd < 2; ++odd) {
     __m512 later[kTileRows][kTiles];
@@ -287,44 +229,28 @@ AMPHORA_TARGET void multiply_tile(const Panel& panel, size_t first_row, const To
   }
   for (size_t r = 0; r < kTileRows; ++r)
     for (size_t v = 0; v < kTiles; ++v)
-      _mm512_storeu_ps(results[v][r], _mm512_mul_ps(_mm512_add_ps(totals[0][r][v], totals[1][r][v]),
-                                                    _mm512_set1_ps(panel.row_scales[first_row + r])));
+      _mm512_storeu_ps(products[v][r], _mm512_mul_ps(_mm512_add_ps(totals[0][r][v], totals[1][r][v]),
+                                                     _mm512_set1_ps(panel.row_scales[first_row + r])));
 }
 
-AMPHORA_TARGET void multiply_tiles(const Matrix& weights, size_t first, size_t last, const Quantised& x,
-                                   float* out, size_t out_stride) {
-  const bool four_bit = has_group_scales(weights);
-  Panel panel;
-  for (size_t row = first; row < last; row += kPanelRows) {
-    const size_t rows = std::min(kPanelRows, last - row);
-    panel.unpack(weights, row, rows, x, four_bit ? 0 : 0x80);
-    for (size_t tile = 0; tile < x.tiles(); tile += 2) {
-      const size_t together = std::min<size_t>(2, x.tiles() - tile);
-      TokenTile at[2] = {};
-      for (size_t v = 0; v < together; ++v)
-        at[v] = {x.codes.data() + (tile + v) * x.padded_columns() * kTileTokens,
-                 x.scales.data() + (tile + v) * x.groups * kTileTokens,
-                 x.sums.data() + (tile + v) * x.groups * kTileTokens};
-      for (size_t r = 0; r < rows; r += kTileRows) {
-        float results[2][kTileRows][kTileTokens];
-        if (together == 2)
-          (four_bit ? multiply_tile<true, 2> : multiply_tile<false, 2>)(panel, r, at, results);
-        else
-          (four_bit ? multiply_tile<true, 1> : multiply_tile<false, 1>)(panel, r, at, results);
-        const size_t valid = std::min(kTileRows, rows - r), from = tile * kTileTokens;
-        const size_t tokens = std::min(together * kTileTokens, x.tokens - from);
-        for (size_t t = 0; t < tokens; ++t)
-          for (size_t i = 0; i < valid; ++i)
-            out[(from + t) * out_stride + (row - first) + r + i] =
-                results[t / kTileTokens][i][t % kTileTokens];
-      }
-    }
-  }
+void multiply_tiles(const Panel& panel, size_t first_row, const TokenTile* x, size_t tiles,
+                    TileProducts* products) {
+  if (tiles == 2)
+    (panel.four_bit ? multiply_tile<true, 2> : multiply_tile<false, 2>)(panel, first_row, x, products);
+  else
+    (panel.four_bit ? multiply_tile<true, 1> : multiply_tile<false, 1>)(panel, first_row, x, products);
 }
+
+constexpr TileKernels kTiles = {.most_tiles = 2, .flip = 0x80, .multiply = multiply_tiles};
 
 }  // namespace
 
 const Int8Kernels kInt8Kernels = {
-    .least_tiled_tokens = 8, .multiply_row = multiply_row, .multiply_tiles = multiply_tiles};
+    .least_tiled_tokens = 8,
+    .multiply_row = [](const Matrix& weights, size_t first, size_t last, const Quantised& x, size_t token,
+                       float* out) { multiply_far_rows(kFourRows, weights, first, last, x, token, out); },
+    .multiply_tiles =
+        [](const Matrix& weights, size_t first, size_t last, const Quantised& x, float* out,
+           size_t out_stride) { multiply_by_tiles(kTiles, weights, first, last, x, out, out_stride); }};
 
 }  // namespace amphora::kernels::avx512

@@ -63,17 +63,18 @@ std::vector<float> activations(size_t count) {
 
 /// Walks through copies of the matrix, so that the weights of one token come from memory as in decoding.
 void run_matmul(benchmark::State& state, const Variant* variant, DType dtype, size_t rows, size_t columns,
-                size_t tokens, size_t threads, Numerics numerics) {
+                size_t tokens, Numerics numerics, size_t threads) {
   ThreadPool pool(threads);
   const Executor executor = {&pool, variant, numerics};
   const size_t bytes = payload_bytes(dtype, rows, columns), step = (bytes + 4095) / 4096 * 4096;
   const size_t copies = std::max<size_t>(1, Arena::kBytes / step);
+  const std::byte* const memory = arena().data();
   const auto x = activations(tokens * columns);
   std::vector<float> out(tokens * rows);
   Activations prepared;
   size_t copy = 0;
   for (auto _ : state) {
-    const Matrix weights = {dtype, rows, columns, Bytes(arena().data() + copy * step, bytes)};
+    const Matrix weights = {dtype, rows, columns, Bytes(memory + copy * step, bytes)};
     prepared.assign(executor, x.data(), tokens, columns);
     const Product products[] = {{&weights, out.data(), rows}};
     matmul(executor, products, prepared);
@@ -95,11 +96,14 @@ void run_memory(benchmark::State& state, size_t threads) {
   for (auto _ : state)
     pool.run(threads, [&](size_t thread) {
       const uint64_t* p = words + thread * quarter * 4;
-      uint64_t sums[4][8] = {};
-      for (size_t i = 0; i + 8 <= quarter; i += 8)
-        for (size_t stream = 0; stream < 4; ++stream)
-          for (size_t j = 0; j < 8; ++j) sums[stream][j] += p[stream * quarter + i + j];
-      benchmark::DoNotOptimize(sums);
+      uint64_t a = 0, b = 0, c = 0, d = 0;
+      for (size_t i = 0; i < quarter; ++i) {
+        a += p[i];
+        b += p[quarter + i];
+        c += p[2 * quarter + i];
+        d += p[3 * quarter + i];
+      }
+      benchmark::DoNotOptimize(a + b + c + d);
     });
   state.counters["GB/s"] =
       benchmark::Counter(static_cast<double>(Arena::kBytes) * static_cast<double>(state.iterations()) / 1e9,
@@ -126,8 +130,9 @@ void run_attention(benchmark::State& state, const Variant* variant, KvType type,
 
 using Elementwise = void (*)(const Executor&, std::vector<float>&, const std::vector<float>&);
 
-void run_elementwise(benchmark::State& state, const Variant* variant, size_t count, Elementwise operation) {
-  ThreadPool pool(1);
+void run_elementwise(benchmark::State& state, const Variant* variant, size_t count, Elementwise operation,
+                     size_t threads) {
+  ThreadPool pool(threads);
   auto x = activations(count);
   const auto y = x;
   for (auto _ : state) {
@@ -136,86 +141,85 @@ void run_elementwise(benchmark::State& state, const Variant* variant, size_t cou
   }
 }
 
-struct Shape {
-  size_t rows, columns;
-};
-struct Type {
-  DType dtype;
-  const char* name;
-};
+/// Registers FUNCTION(state, arguments …, threads). One thread is measured by its own time, which other work
+/// on the machine disturbs less.
+template <class Function, class... Arguments>
+void add(const std::string& name, size_t threads, Function function, Arguments... arguments) {
+  auto* added = benchmark::RegisterBenchmark((name + "/" + std::to_string(threads) + "T").c_str(), function,
+                                             arguments..., threads);
+  if (threads > 1) added->UseRealTime();
+}
+
+void add_products(const Variant* v, size_t threads) {
+  constexpr struct {
+    size_t rows, columns;
+  } kShapes[] = {{2048, 640}, {640, 2048}, {262144, 640}, {896, 4864}};
+  constexpr struct {
+    DType dtype;
+    const char* name;
+  } kTypes[] = {{DType::kQ8Row, "q8_row"},     {DType::kQ82F, "q8_2f"}, {DType::kQ4Tiled, "q4_tiled"},
+                {DType::kQ4Block, "q4_block"}, {DType::kF16, "f16"},    {DType::kBF16, "bf16"},
+                {DType::kF32, "f32"}};
+  const std::string variant(name_of(*v));
+  for (const auto& type : kTypes) {
+    const std::string what = variant + "/" + type.name;
+    for (const auto& s : kShapes)
+      if (payload_bytes(type.dtype, s.rows, s.columns) <= Arena::kBytes)
+        add("decode/" + what + "/" + std::to_string(s.rows) + "x" + std::to_string(s.columns), threads,
+            run_matmul, v, type.dtype, s.rows, s.columns, size_t{1}, Numerics::kFast);
+    for (const size_t tokens : {4, 16, 128, 512})
+      add("prefill/" + what + "/2048x640/" + std::to_string(tokens), threads, run_matmul, v, type.dtype,
+          size_t{2048}, size_t{640}, tokens, Numerics::kFast);
+  }
+  for (const size_t tokens : {1, 512})
+    add("exact/" + variant + "/f32/2048x640/" + std::to_string(tokens), threads, run_matmul, v, DType::kF32,
+        size_t{2048}, size_t{640}, tokens, Numerics::kExact);
+}
+
+void add_attention(const Variant* v, size_t threads) {
+  for (const size_t context : {512, 4096})
+    for (const size_t tokens : {1, 128}) {
+      const std::string size = "/" + std::to_string(context) + "/" + std::to_string(tokens);
+      const std::string variant = "attention/" + std::string(name_of(*v));
+      add(variant + "/4of1x256" + size, threads, run_attention, v, KvType::kF16, size_t{4}, size_t{1},
+          size_t{256}, context, tokens);
+      add(variant + "/14of2x64" + size, threads, run_attention, v, KvType::kF16, size_t{14}, size_t{2},
+          size_t{64}, context, tokens);
+    }
+}
+
+void add_elementwise(const Variant* v) {
+  const auto one = [&](const char* operation, size_t count, Elementwise function) {
+    add(std::string(operation) + "/" + std::string(name_of(*v)) + "/" + std::to_string(count), 1,
+        run_elementwise, v, count, function);
+  };
+  one("rms_norm", 640, [](const Executor& e, std::vector<float>& x, const std::vector<float>& y) {
+    rms_norm(e, x.data(), y.data(), 1, x.size(), 1e-6f, false, x.data());
+  });
+  one("silu_multiply", 4864, [](const Executor& e, std::vector<float>& x, const std::vector<float>& y) {
+    silu_multiply(e, x.data(), y.data(), x.size());
+  });
+  one("gelu_tanh_multiply", 2048, [](const Executor& e, std::vector<float>& x, const std::vector<float>& y) {
+    gelu_tanh_multiply(e, x.data(), y.data(), x.size());
+  });
+  one("argmax", 262144, [](const Executor& e, std::vector<float>& x, const std::vector<float>&) {
+    benchmark::DoNotOptimize(argmax(e, x.data(), x.size()));
+  });
+  one("quantise", 2048, [](const Executor& e, std::vector<float>& x, const std::vector<float>&) {
+    Activations prepared;
+    prepared.assign(e, x.data(), 1, x.size());
+  });
+}
 
 const bool kRegistered = [] {
-  const Shape shapes[] = {{2048, 640}, {640, 2048}, {262144, 640}, {896, 4864}};
-  const Type types[] = {{DType::kQ8Row, "q8_row"},     {DType::kQ82F, "q8_2f"}, {DType::kQ4Tiled, "q4_tiled"},
-                        {DType::kQ4Block, "q4_block"}, {DType::kF16, "f16"},    {DType::kBF16, "bf16"},
-                        {DType::kF32, "f32"}};
-  const auto name = [](auto... parts) {
-    std::string text;
-    ((text += std::string(parts) + "/"), ...);
-    text.pop_back();
-    return text;
-  };
   for (const size_t threads : {1, 2}) {
-    const std::string t = std::to_string(threads) + "T";
-    benchmark::RegisterBenchmark(name("memory", t).c_str(), run_memory, threads)->UseRealTime();
+    add("memory", threads, run_memory);
     for (const Variant* v : variants()) {
       if (!runs_here(*v)) continue;
-      for (const Type& type : types) {
-        for (const Shape& s : shapes)
-          benchmark::RegisterBenchmark(name("decode", name_of(*v), type.name,
-                                            std::to_string(s.rows) + "x" + std::to_string(s.columns), t)
-                                           .c_str(),
-                                       run_matmul, v, type.dtype, s.rows, s.columns, size_t{1}, threads,
-                                       Numerics::kFast)
-              ->UseRealTime();
-        for (const size_t tokens : {4, 16, 128, 512})
-          benchmark::RegisterBenchmark(
-              name("prefill", name_of(*v), type.name, "2048x640", std::to_string(tokens), t).c_str(),
-              run_matmul, v, type.dtype, size_t{2048}, size_t{640}, tokens, threads, Numerics::kFast)
-              ->UseRealTime();
-      }
-      for (const size_t tokens : {1, 512})
-        benchmark::RegisterBenchmark(
-            name("exact", name_of(*v), "f32", "2048x640", std::to_string(tokens), t).c_str(), run_matmul, v,
-            DType::kF32, size_t{2048}, size_t{640}, tokens, threads, Numerics::kExact)
-            ->UseRealTime();
-      for (const size_t context : {512, 4096})
-        for (const size_t tokens : {1, 128}) {
-          const std::string c = std::to_string(context), n = std::to_string(tokens);
-          benchmark::RegisterBenchmark(name("attention", name_of(*v), "4of1x256", c, n, t).c_str(),
-                                       run_attention, v, KvType::kF16, size_t{4}, size_t{1}, size_t{256},
-                                       context, tokens, threads)
-              ->UseRealTime();
-          benchmark::RegisterBenchmark(name("attention", name_of(*v), "14of2x64", c, n, t).c_str(),
-                                       run_attention, v, KvType::kF16, size_t{14}, size_t{2}, size_t{64},
-                                       context, tokens, threads)
-              ->UseRealTime();
-        }
+      add_products(v, threads);
+      add_attention(v, threads);
+      if (threads == 1) add_elementwise(v);
     }
-  }
-  for (const Variant* v : variants()) {
-    if (!runs_here(*v)) continue;
-    const auto one = [&](const char* operation, size_t count, Elementwise function) {
-      benchmark::RegisterBenchmark(name(operation, name_of(*v), std::to_string(count)).c_str(),
-                                   run_elementwise, v, count, function);
-    };
-    one("rms_norm", 640, [](const Executor& e, std::vector<float>& x, const std::vector<float>& y) {
-      rms_norm(e, x.data(), y.data(), 1, x.size(), 1e-6f, false, x.data());
-    });
-    one("silu_multiply", 4864, [](const Executor& e, std::vector<float>& x, const std::vector<float>& y) {
-      silu_multiply(e, x.data(), y.data(), x.size());
-    });
-    one("gelu_tanh_multiply", 2048,
-        [](const Executor& e, std::vector<float>& x, const std::vector<float>& y) {
-          gelu_tanh_multiply(e, x.data(), y.data(), x.size());
-        });
-    one("argmax", 262144, [](const Executor& e, std::vector<float>& x, const std::vector<float>&) {
-      benchmark::DoNotOptimize(argmax(e, x.data(), x.size()));
-    });
-    one("quantise", 2048, [](const Executor& e, std::vector<float>& x, const std::vector<float>&) {
-      static Activations prepared;
-      prepared.assign(e, x.data(), 1, x.size());
-    });
   }
   return true;
 }();

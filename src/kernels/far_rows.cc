@@ -1,0 +1,60 @@
+// The walk over far-apart rows: which rows meet, and where their parts lie.
+#include "kernels/far_rows.h"
+
+#include <algorithm>
+
+#include "base/byte_reader.h"
+
+namespace amphora::kernels {
+namespace {
+
+template <DType kType, class Kernel>
+void multiply_q4(Kernel kernel, const Matrix& weights, const size_t rows[4], const QuantisedToken& x,
+                 float* products) {
+  using Layout = FourBitLayout<kType>;
+  const FourBitRow at[4] = {Layout::row(weights, rows[0]), Layout::row(weights, rows[1]),
+                            Layout::row(weights, rows[2]), Layout::row(weights, rows[3])};
+  kernel(at, weights.columns / kGroup, x, products);
+}
+
+void multiply_four(const FourRowKernels& kernels, const Matrix& weights, const size_t rows[4],
+                   const QuantisedToken& x, float* products) {
+  switch (weights.dtype) {
+    case DType::kQ4Tiled: return multiply_q4<DType::kQ4Tiled>(kernels.q4_tiled, weights, rows, x, products);
+    case DType::kQ4Block: return multiply_q4<DType::kQ4Block>(kernels.q4_block, weights, rows, x, products);
+    default: break;
+  }
+  const std::byte* const codes = weights.payload.data();
+  const std::byte* const scales = codes + weights.rows * weights.columns;
+  const std::byte* at[4];
+  uint64_t row_scales = 0;
+  for (size_t r = 0; r < 4; ++r) {
+    at[r] = codes + rows[r] * weights.columns;
+    row_scales |= uint64_t{load_little_endian<uint16_t>(scales + rows[r] * 2)} << (16 * r);
+  }
+  kernels.q8(at, row_scales, weights.columns, x, products);
+}
+
+}  // namespace
+
+void multiply_far_rows(const FourRowKernels& kernels, const Matrix& weights, size_t first, size_t last,
+                       const Quantised& x, size_t token, float* out) {
+  const QuantisedToken at_token = {x.codes_of(token), x.split_of(token), x.scales_of(token),
+                                   x.sums_of(token)};
+  const size_t quarter = (last - first) / 4;
+  float products[4];
+  for (size_t i = 0; i < quarter; ++i) {
+    const size_t row = first + i;
+    const size_t rows[4] = {row, row + quarter, row + 2 * quarter, row + 3 * quarter};
+    multiply_four(kernels, weights, rows, at_token, products);
+    for (size_t r = 0; r < 4; ++r) out[r * quarter + i] = products[r];
+  }
+  const size_t rest_first = first + 4 * quarter;
+  if (rest_first == last) return;
+  size_t rows[4];
+  for (size_t r = 0; r < 4; ++r) rows[r] = std::min(rest_first + r, last - 1);
+  multiply_four(kernels, weights, rows, at_token, products);
+  for (size_t r = 0; rest_first + r < last; ++r) out[4 * quarter + r] = products[r];
+}
+
+}  // namespace amphora::kernels
