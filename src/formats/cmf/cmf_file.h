@@ -39,7 +39,7 @@ class CmfFile {
 
   Bytes bytes() const { return bytes_; }
   const Envelope& envelope() const { return envelope_; }
-  /// A section's bytes; empty if it is absent.
+  /// The bytes of a section that the envelope places; empty if it is absent.
   Bytes section(Section section) const;
   /// The tokenizer.json that the file carries, verbatim; empty if it has none.
   std::string_view tokenizer_json() const { return as_text(section(Section::kVocabulary)); }

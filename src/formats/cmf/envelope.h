@@ -2,6 +2,7 @@
 #pragma once
 
 #include <array>
+#include <cassert>
 #include <cstdint>
 
 #include "amphora/bytes.h"
@@ -38,20 +39,22 @@ inline constexpr std::array<Section, 6> kPlacedSections = {Section::kHeader,    
 /// Offsets of the envelope's fields.
 inline constexpr uint64_t kVersionField = 0x04, kFlagsField = 0x08, kFeaturesField = 0x0C;
 inline constexpr uint64_t kHeaderHashField = 0x70, kDirectoryHashField = 0x78;
-/// The `off` field of a section; its `len` field is 8 bytes behind.
-constexpr uint64_t place_field(Section section) {
-  for (uint64_t i = 0; i < kPlacedSections.size(); ++i)
-    if (kPlacedSections[i] == section) return 0x10 + 16 * i;
-  return 0;
+/// The position of a section in kPlacedSections; only those have one.
+constexpr size_t place_index(Section section) {
+  const auto index = static_cast<size_t>(section) - static_cast<size_t>(Section::kHeader);
+  assert(index < kPlacedSections.size() && kPlacedSections[index] == section);
+  return index < kPlacedSections.size() ? index : 0;
 }
+/// The `off` field of a section; its `len` field is 8 bytes behind.
+constexpr uint64_t place_field(Section section) { return 0x10 + 16 * place_index(section); }
 
 struct Envelope {
   uint32_t version = kVersion, flags = 0, features = kTensorDirectory;
   std::array<Span, kPlacedSections.size()> places;  ///< in the order of kPlacedSections
   uint64_t header_hash = 0, directory_hash = 0;     ///< 0: not recorded
 
-  const Span& place(Section section) const { return places[(place_field(section) - 0x10) / 16]; }
-  Span& place(Section section) { return places[(place_field(section) - 0x10) / 16]; }
+  const Span& place(Section section) const { return places[place_index(section)]; }
+  Span& place(Section section) { return places[place_index(section)]; }
 };
 
 /// Reads the envelope and checks every section's place against the file's size and the other sections.
