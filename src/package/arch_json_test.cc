@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-#include "package/config_testing.h"
+#include "package/testing/config.h"
 
 namespace amphora::package {
 namespace {

@@ -4,8 +4,8 @@
 #include <gtest/gtest.h>
 
 #include "package/arch_json.h"
-#include "package/config_testing.h"
 #include "package/hf_rope.h"
+#include "package/testing/config.h"
 
 namespace amphora::package {
 namespace {

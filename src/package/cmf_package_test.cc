@@ -1,0 +1,83 @@
+// Tests of CMF files as Packages, against files that another program wrote.
+#include "package/cmf_package.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "crypto/hash64.h"
+#include "crypto/hex.h"
+#include "package/testing/model_folder.h"
+
+namespace amphora {
+namespace {
+
+using ::testing::Contains;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using testing::read_text;
+using testing::test_data;
+using testing::values_of;
+
+std::shared_ptr<const Package> opened(std::string_view name) {
+  auto package = open_package(test_data("cmf") / name);
+  EXPECT_TRUE(package) << name << ": " << package.error().message;
+  return package ? *package : std::make_shared<const Package>();
+}
+
+TEST(CmfPackage, DecodesTensorsToTheirReferenceValues) {
+  for (const std::string name :
+       {"dense_f16", "dense_q8", "dense_q4t", "dense_q8_2f", "arch_gemma3_q8", "py_f32"}) {
+    const auto package = opened(name + ".cmf");
+    const json::Value expected = *json::parse(read_text(test_data("cmf") / (name + ".json")));
+    const auto& tensors = expected.find("tensors")->items();
+    ASSERT_EQ(package->tensors.size(), tensors.size()) << name;
+    for (size_t i = 0; i < tensors.size(); ++i) {
+      const PackageTensor& tensor = package->tensors[i];
+      EXPECT_EQ(tensor.name, tensors[i].find("name")->text());
+      EXPECT_EQ(tensor.stored_type, tensors[i].find("dtype")->text());
+      const std::vector<float> values = values_of(tensor);
+      EXPECT_EQ(crypto::to_hex(crypto::hash64(std::as_bytes(std::span(values)))),
+                tensors[i].find("f32_hash64")->text())
+          << name << " " << tensor.name;
+    }
+  }
+}
+
+TEST(CmfPackage, ReadsHeaderTokenizerAndIds) {
+  const auto package = opened("arch_gemma3_q8.cmf");
+  EXPECT_EQ(package->format, PackageFormat::kCmf);
+  EXPECT_EQ(package->spec.arch_name, "gemma3_text");
+  EXPECT_EQ(package->spec.norm_style, NormStyle::kOnePlus);
+  EXPECT_EQ(package->spec.sliding_window, 4u);
+  EXPECT_THAT(package->tokenizer.eos_token_ids, ElementsAre(125u, 126u));
+  EXPECT_EQ(package->tokenizer.bos_token_id, 126u);
+  EXPECT_EQ(package->tokenizer.pad_token_id, 127u);
+  EXPECT_THAT(*package->tokenizer.chat_template, HasSubstr("<|im_start|>"));
+  EXPECT_TRUE(package->tokenizer_json.starts_with("{"));
+  EXPECT_EQ(package->provenance.find("tool")->text(), "cortiq convert");
+  EXPECT_THAT(package->uncarried, IsEmpty());
+  EXPECT_FALSE(package->not_runnable);
+}
+
+TEST(CmfPackage, NamesMasksAndSkills) {
+  EXPECT_THAT(opened("py_masks.cmf")->uncarried, Contains("task masks"));
+  EXPECT_THAT(opened("py_masks.cmf")->notes, Contains(HasSubstr("task masks: ")));
+  const auto skilled = opened("skill_two.cmf");
+  EXPECT_THAT(skilled->uncarried, Contains("skills"));
+  EXPECT_THAT(skilled->notes, Contains(HasSubstr("2 skills: ")));
+  EXPECT_FALSE(skilled->not_runnable);
+  const auto skill_file = opened("skill_file.cmf");
+  ASSERT_TRUE(skill_file->not_runnable);
+  EXPECT_THAT(*skill_file->not_runnable, HasSubstr("skill apply"));
+}
+
+TEST(CmfPackage, RefusesAPartOfASetByNumber) {
+  const auto package = open_package(test_data("cmf") / "shard-00002-of-00003.cmf");
+  ASSERT_FALSE(package);
+  EXPECT_EQ(package.error().fault, Fault::kUnsupported);
+  EXPECT_THAT(package.error().message, HasSubstr("part 2 of 3"));
+}
+
+}  // namespace
+}  // namespace amphora
