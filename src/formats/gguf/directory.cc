@@ -9,6 +9,7 @@
 #include <limits>
 #include <numeric>
 #include <string>
+#include <utility>
 
 #include "base/byte_reader.h"
 #include "base/checked.h"
@@ -205,7 +206,7 @@ class Decoder {
     order.resize(metadata.size());
     std::iota(order.begin(), order.end(), 0u);
     const auto key = [&](uint32_t index) { return metadata[index].key; };
-    std::ranges::stable_sort(order, {}, key);
+    std::ranges::sort(order, {}, [&](uint32_t index) { return std::pair(key(index), index); });
     const auto same = std::ranges::adjacent_find(order, {}, key);
     if (same == order.end()) return {};
     const KeyValue& second = metadata[*std::next(same)];
@@ -292,7 +293,7 @@ class Decoder {
     order.resize(tensors.size());
     std::iota(order.begin(), order.end(), 0u);
     const auto name = [&](uint32_t index) { return tensors[index].name; };
-    std::ranges::stable_sort(order, {}, name);
+    std::ranges::sort(order, {}, [&](uint32_t index) { return std::pair(name(index), index); });
     const auto same = std::ranges::adjacent_find(order, {}, name);
     if (same == order.end()) return {};
     const Tensor& second = tensors[*std::next(same)];

@@ -35,10 +35,11 @@ class GgufBuilder {
   std::vector<TensorRecord> tensors;
 
   GgufBuilder& add_raw(std::string_view key, ValueType type, Bytes payload) {
-    write_string(metadata_, key);
-    metadata_.write(static_cast<uint32_t>(type));
-    metadata_.write_bytes(payload);
-    ++key_count_;
+    metadata_.push_back({std::string(key), type, ByteVector(payload.begin(), payload.end())});
+    return *this;
+  }
+  GgufBuilder& erase(std::string_view key) {
+    std::erase_if(metadata_, [&](const KeyRecord& record) { return record.key == key; });
     return *this;
   }
   GgufBuilder& add_u32(std::string_view key, uint32_t value) {
@@ -91,8 +92,12 @@ class GgufBuilder {
     out.write_bytes(as_bytes("GGUF"));
     out.write(version);
     out.write(uint64_t{tensors.size()});
-    out.write(key_count_);
-    out.write_bytes(metadata_.bytes());
+    out.write(uint64_t{metadata_.size()});
+    for (const KeyRecord& record : metadata_) {
+      write_string(out, record.key);
+      out.write(static_cast<uint32_t>(record.type));
+      out.write_bytes(record.payload);
+    }
     for (const TensorRecord& tensor : tensors) {
       write_string(out, tensor.name);
       out.write(static_cast<uint32_t>(tensor.dimensions.size()));
@@ -122,9 +127,13 @@ class GgufBuilder {
     return head;
   }
 
-  ByteWriter metadata_;
+  struct KeyRecord {
+    std::string key;
+    ValueType type;
+    ByteVector payload;
+  };
+  std::vector<KeyRecord> metadata_;
   ByteWriter data_;
-  uint64_t key_count_ = 0;
 };
 
 }  // namespace amphora::gguf::testing

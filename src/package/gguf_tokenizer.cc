@@ -1,0 +1,336 @@
+// Writes a tokenizer.json from GGUF metadata. The text is put together directly: a vocabulary of 262,144
+// pieces with its merges is 12 MB, and a tree of JSON values would take ten times that.
+#include "package/gguf_tokenizer.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <iterator>
+#include <limits>
+
+#include "amphora/json.h"
+#include "package/gguf_merges.h"
+#include "package/gguf_metadata.h"
+#include "package/gguf_vocabulary.h"
+
+namespace amphora::package {
+namespace {
+
+constexpr std::string_view kSpaceMark = "\u2581";
+
+/// How byte-level models cut text before BPE, by the name in tokenizer.ggml.pre.
+struct PreTokenizer {
+  std::string_view name;
+  std::string_view split;  ///< regular expression of an isolating split before the byte level, or empty
+  bool gpt2_split;         ///< the byte level's own expression (GPT-2's) comes after it
+  bool ignore_merges;      ///< a word that is in the vocabulary is not merged from its parts
+  bool nfc;                ///< text is normalised first
+  bool adds_bos;           ///< where the file does not say
+};
+
+constexpr std::string_view kQwen2Split =
+    R"((?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+)";
+constexpr std::string_view kLlama3Split =
+    R"((?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+)";
+
+constexpr std::array kPreTokenizers = {
+    PreTokenizer{"qwen2", kQwen2Split, false, false, true, false},
+    PreTokenizer{"llama-bpe", kLlama3Split, false, true, false, true},
+    PreTokenizer{"llama3", kLlama3Split, false, true, false, true},
+    PreTokenizer{"llama-v3", kLlama3Split, false, true, false, true},
+    PreTokenizer{"smollm", R"(\p{N})", true, false, false, false},
+    PreTokenizer{"gpt-2", "", true, false, false, false},
+    PreTokenizer{"default", "", true, false, false, false},
+};
+
+/// Tokens that end a turn or a text in the families that this program reads. Files often name only one of
+/// them as end of sequence.
+constexpr std::array<std::string_view, 8> kStopTokens = {"<|im_end|>", "<|endoftext|>", "<|eot_id|>",
+                                                         "<|eom_id|>", "<end_of_turn>", "<|end_of_text|>",
+                                                         "<|end|>",    "<EOT>"};
+
+std::string json_text(std::string_view text) { return json::dump(json::Value::string(std::string(text))); }
+
+/// The ids that the file names, each within the vocabulary.
+struct NamedIds {
+  std::optional<uint32_t> bos, eos, eot, eom, unknown, padding;
+};
+
+NamedIds read_named_ids(MetadataReader& metadata, size_t token_count) {
+  const auto read = [&](std::string_view key) -> std::optional<uint32_t> {
+    const auto id = metadata.find_integer(key);
+    if (!id || *id == std::numeric_limits<uint32_t>::max()) return std::nullopt;  // -1: some writers' "none"
+    if (*id < token_count) return id;
+    metadata.reject(key, fmt::format("{} is not below the number of tokens, {}", *id, token_count));
+    return std::nullopt;
+  };
+  return {read("bos_token_id"), read("eos_token_id"),     read("eot_token_id"),
+          read("eom_token_id"), read("unknown_token_id"), read("padding_token_id")};
+}
+
+bool is_added(TokenType type) {
+  return type == TokenType::kControl || type == TokenType::kUserDefined || type == TokenType::kUnknown;
+}
+
+std::vector<uint32_t> stop_ids(const Vocabulary& vocabulary, const NamedIds& named) {
+  std::vector<uint32_t> ids;
+  const auto add = [&](std::optional<uint32_t> id) {
+    if (id && std::ranges::find(ids, *id) == ids.end()) ids.push_back(*id);
+  };
+  add(named.eos);
+  add(named.eot);
+  add(named.eom);
+  for (const std::string_view token : kStopTokens)
+    if (const auto id = vocabulary.find(token); id && is_added(vocabulary.types[*id])) add(id);
+  return ids;
+}
+
+/// A tokenizer.json in the making: the parts differ by model, the frame does not.
+struct Parts {
+  std::vector<std::string> pieces;  ///< by id, as they stand in the vocabulary
+  std::string normalizer = "null", pre_tokenizer = "null", decoder;
+  std::string model_fields;         ///< of the BPE model, before vocab and merges
+  std::vector<std::string> merges;  ///< "left right"
+  size_t merges_left_out = 0;
+};
+
+std::string added_tokens_json(const Parts& parts, const Vocabulary& vocabulary) {
+  std::string json;
+  for (uint32_t id = 0; id < vocabulary.tokens.size(); ++id) {
+    if (!is_added(vocabulary.types[id])) continue;
+    fmt::format_to(
+        std::back_inserter(json),
+        R"({}{{"id":{},"content":{},"single_word":false,"lstrip":false,"rstrip":false,"normalized":false,)"
+        R"("special":{}}})",
+        json.empty() ? "" : ",", id, json_text(parts.pieces[id]),
+        vocabulary.types[id] != TokenType::kUserDefined);
+  }
+  return json;
+}
+
+/// Puts BOS before and EOS behind a text, as far as each is wanted.
+std::string post_processor_json(const Parts& parts, std::optional<uint32_t> bos,
+                                std::optional<uint32_t> eos) {
+  if (!bos && !eos) return "null";
+  const auto special = [&](std::optional<uint32_t> id, int type_id) {
+    return id ? fmt::format(R"({{"SpecialToken":{{"id":{},"type_id":{}}}}})", json_text(parts.pieces[*id]),
+                            type_id)
+              : std::string();
+  };
+  const auto sequence = [&](std::string_view name, int type_id) {
+    std::string items = special(bos, type_id);
+    if (bos) items += ',';
+    items += fmt::format(R"({{"Sequence":{{"id":"{}","type_id":{}}}}})", name, type_id);
+    if (eos) items += ',' + special(eos, type_id);
+    return items;
+  };
+  const auto definition = [&](uint32_t id) {
+    return fmt::format(R"({0}:{{"id":{0},"ids":[{1}],"tokens":[{0}]}})", json_text(parts.pieces[id]), id);
+  };
+  std::string definitions = bos ? definition(*bos) : "";
+  if (eos && eos != bos) definitions += (bos ? "," : "") + definition(*eos);
+  return fmt::format(
+      R"({{"type":"TemplateProcessing","single":[{}],"pair":[{},{}],"special_tokens":{{{}}}}})",
+      sequence("A", 0), sequence("A", 0), sequence("B", 1), definitions);
+}
+
+std::string tokenizer_json(const Parts& parts, const Vocabulary& vocabulary,
+                           std::string_view post_processor) {
+  std::string json = fmt::format(
+      R"({{"version":"1.0","truncation":null,"padding":null,"added_tokens":[{}],"normalizer":{},"pre_tokenizer":{},)"
+      R"("post_processor":{},"decoder":{},"model":{{"type":"BPE","dropout":null,{},"vocab":{{)",
+      added_tokens_json(parts, vocabulary), parts.normalizer, parts.pre_tokenizer, post_processor,
+      parts.decoder, parts.model_fields);
+  for (uint32_t id = 0; id < parts.pieces.size(); ++id)
+    fmt::format_to(std::back_inserter(json), "{}{}:{}", id == 0 ? "" : ",", json_text(parts.pieces[id]), id);
+  json += R"(},"merges":[)";
+  for (size_t i = 0; i < parts.merges.size(); ++i) {
+    if (i != 0) json += ',';
+    json += json_text(parts.merges[i]);
+  }
+  json += "]}}";
+  return json;
+}
+
+/// Merges of a byte-level model stand in the file. One that needs or makes a token which does not exist can
+/// never apply: it is left out, since Hugging Face's reader would refuse the whole tokenizer for it.
+void read_merges(MetadataReader& metadata, const Vocabulary& vocabulary, Parts& parts) {
+  const gguf::Array* merges = metadata.read_array("merges", gguf::ValueType::kString);
+  if (merges == nullptr) return;
+  std::string whole;
+  for (size_t i = 0; i < merges->strings.size(); ++i) {
+    const std::string_view merge = merges->strings[i];
+    const size_t space = merge.find(' ');
+    if (space == 0 || space == std::string_view::npos || space + 1 == merge.size() ||
+        merge.find(' ', space + 1) != std::string_view::npos)
+      return metadata.reject("merges", fmt::format("merge {} is not two pieces with one space between", i));
+    const std::string_view left = merge.substr(0, space), right = merge.substr(space + 1);
+    whole.assign(left).append(right);
+    if (vocabulary.find(left) && vocabulary.find(right) && vocabulary.find(whole))
+      parts.merges.emplace_back(merge);
+    else
+      ++parts.merges_left_out;
+  }
+}
+
+Parts byte_level_parts(MetadataReader& metadata, const Vocabulary& vocabulary, const PreTokenizer& pre) {
+  Parts parts;
+  parts.pieces.assign(vocabulary.tokens.begin(), vocabulary.tokens.end());
+  if (pre.nfc) parts.normalizer = R"({"type":"NFC"})";
+  const std::string byte_level =
+      fmt::format(R"({{"type":"ByteLevel","add_prefix_space":false,"trim_offsets":false,"use_regex":{}}})",
+                  pre.gpt2_split);
+  parts.pre_tokenizer =
+      pre.split.empty()
+          ? byte_level
+          : fmt::format(
+                R"({{"type":"Sequence","pretokenizers":[{{"type":"Split","pattern":{{"Regex":{}}},"behavior":"Isolated",)"
+                R"("invert":false}},{}]}})",
+                json_text(pre.split), byte_level);
+  parts.decoder = R"({"type":"ByteLevel","add_prefix_space":false,"trim_offsets":false,"use_regex":false})";
+  parts.model_fields = fmt::format(
+      R"("unk_token":null,"continuing_subword_prefix":null,"end_of_word_suffix":null,"fuse_unk":false,)"
+      R"("byte_fallback":false,"ignore_merges":{})",
+      pre.ignore_merges);
+  read_merges(metadata, vocabulary, parts);
+  return parts;
+}
+
+/// The pieces as SentencePiece has them: GGUF writers turn the ▁ of user-defined pieces into spaces.
+std::vector<std::string> sentence_pieces(const Vocabulary& vocabulary) {
+  std::vector<std::string> pieces(vocabulary.tokens.begin(), vocabulary.tokens.end());
+  for (uint32_t id = 0; id < pieces.size(); ++id) {
+    if (vocabulary.types[id] != TokenType::kUserDefined || !pieces[id].contains(' ')) continue;
+    std::string marked;
+    for (const char c : pieces[id]) c == ' ' ? marked += kSpaceMark : marked += c;
+    if (!vocabulary.find(marked)) pieces[id] = std::move(marked);
+  }
+  return pieces;
+}
+
+void generate_merges(const Vocabulary& vocabulary, Parts& parts) {
+  std::vector<Piece> pieces;
+  std::unordered_map<std::string_view, uint32_t> ids;
+  ids.reserve(parts.pieces.size());
+  for (uint32_t id = 0; id < parts.pieces.size(); ++id) {
+    const TokenType type = vocabulary.types[id];
+    // SentencePiece gives user-defined pieces the score 0, above all learned ones; GGUF writers replace it.
+    const float score = type == TokenType::kUserDefined ? 0.0f : vocabulary.scores[id];
+    const bool merges =
+        type != TokenType::kControl && type != TokenType::kUnknown && type != TokenType::kByte;
+    pieces.push_back({parts.pieces[id], score, merges});
+    ids.emplace(parts.pieces[id], id);
+  }
+  for (const Merge& merge : merges_of_pieces(pieces, ids))
+    parts.merges.push_back(parts.pieces[merge.left] + ' ' + parts.pieces[merge.right]);
+}
+
+Parts sentence_piece_parts(MetadataReader& metadata, const Vocabulary& vocabulary,
+                           std::optional<uint32_t> unknown) {
+  Parts parts;
+  if (vocabulary.scores.empty())
+    metadata.reject("scores", "there are none, and merges cannot be found without");
+  if (metadata.find_bool("remove_extra_whitespaces").value_or(false))
+    metadata.reject("remove_extra_whitespaces", "removing white space is not supported", Fault::kUnsupported);
+  if (metadata.find("precompiled_charsmap") != nullptr)
+    metadata.reject("precompiled_charsmap", "a character map is not supported with the model llama",
+                    Fault::kUnsupported);
+  const bool prefix = metadata.find_bool("add_space_prefix").value_or(true);
+  if (!metadata.ok()) return parts;
+
+  parts.pieces = sentence_pieces(vocabulary);
+  const std::string mark =
+      fmt::format(R"({{"type":"Replace","pattern":{{"String":" "}},"content":"{}"}})", kSpaceMark);
+  const std::string unmark =
+      fmt::format(R"({{"type":"Replace","pattern":{{"String":"{}"}},"content":" "}})", kSpaceMark);
+  parts.normalizer =
+      prefix ? fmt::format(R"({{"type":"Sequence","normalizers":[{{"type":"Prepend","prepend":"{}"}},{}]}})",
+                           kSpaceMark, mark)
+             : mark;
+  parts.decoder =
+      fmt::format(R"({{"type":"Sequence","decoders":[{},{{"type":"ByteFallback"}},{{"type":"Fuse"}}{}]}})",
+                  unmark, prefix ? R"(,{"type":"Strip","content":" ","start":1,"stop":0})" : "");
+  const bool byte_fallback = std::ranges::find(vocabulary.types, TokenType::kByte) != vocabulary.types.end();
+  parts.model_fields = fmt::format(
+      R"("unk_token":{},"continuing_subword_prefix":null,"end_of_word_suffix":null,"fuse_unk":true,)"
+      R"("byte_fallback":{},"ignore_merges":false)",
+      unknown ? json_text(parts.pieces[*unknown]) : "null", byte_fallback);
+  generate_merges(vocabulary, parts);
+  return parts;
+}
+
+std::unexpected<Error> unsupported(std::string_view key, std::string message) {
+  return fail_at(Fault::kUnsupported, "Tokenizer", std::string(key), std::nullopt, std::move(message));
+}
+
+Result<const PreTokenizer*> choose_pre_tokenizer(MetadataReader& metadata) {
+  const auto name = metadata.find_string("pre");
+  AMPHORA_TRY(metadata.status());
+  std::string known;
+  for (const PreTokenizer& pre : kPreTokenizers) {
+    if (name == pre.name) return &pre;
+    known += fmt::format("{}{}", known.empty() ? "" : ", ", pre.name);
+  }
+  return unsupported(
+      "tokenizer.ggml.pre",
+      name ? fmt::format("the pre-tokenizer \"{}\" is unknown (known: {})", name->substr(0, 40), known)
+           : fmt::format("the file does not name its pre-tokenizer (known: {})", known));
+}
+
+Result<std::optional<std::string>> read_chat_template(const gguf::Directory& directory) {
+  MetadataReader metadata(directory, "tokenizer.");
+  const auto chat_template = metadata.find_string("chat_template");
+  if (chat_template && !is_utf8(*chat_template)) metadata.reject("chat_template", "the text is not UTF-8");
+  AMPHORA_TRY(metadata.status());
+  return chat_template ? std::optional<std::string>(*chat_template) : std::nullopt;
+}
+
+}  // namespace
+
+Result<GgufTokenizer> rebuild_tokenizer(const gguf::Directory& directory) {
+  MetadataReader metadata(directory, "tokenizer.ggml.");
+  GgufTokenizer result;
+  AMPHORA_ASSIGN(result.config.chat_template, read_chat_template(directory));
+  const auto model = metadata.find_string("model");
+  AMPHORA_TRY(metadata.status());
+  if (!model || *model == "none" || *model == "no_vocab") return result;
+  const bool byte_level = *model == "gpt2";
+  if (!byte_level && *model != "llama")
+    return unsupported("tokenizer.ggml.model",
+                       fmt::format("the tokenizer model \"{}\" is not supported (supported: gpt2, llama)",
+                                   model->substr(0, 40)));
+
+  AMPHORA_ASSIGN(const Vocabulary vocabulary, read_vocabulary(metadata));
+  const NamedIds named = read_named_ids(metadata, vocabulary.tokens.size());
+  AMPHORA_TRY(metadata.status());
+  result.config.bos_token_id = named.bos;
+  result.config.pad_token_id = named.padding;
+  result.config.eos_token_ids = stop_ids(vocabulary, named);
+
+  Parts parts;
+  bool adds_bos = true;
+  if (byte_level) {
+    AMPHORA_ASSIGN(const PreTokenizer* pre, choose_pre_tokenizer(metadata));
+    adds_bos = pre->adds_bos;
+    parts = byte_level_parts(metadata, vocabulary, *pre);
+  } else {
+    parts = sentence_piece_parts(metadata, vocabulary, named.unknown);
+  }
+  const auto says_bos = metadata.find_bool("add_bos_token");
+  const auto says_eos = metadata.find_bool("add_eos_token");
+  if (says_bos.value_or(false) && !named.bos)
+    metadata.reject("add_bos_token", "is true, but there is no bos_token_id");
+  if (says_eos.value_or(false) && !named.eos)
+    metadata.reject("add_eos_token", "is true, but there is no eos_token_id");
+  AMPHORA_TRY(metadata.status());
+  if (parts.merges_left_out != 0)
+    result.notes.push_back(fmt::format(
+        "{} merges of the tokenizer name tokens that do not exist and are left out", parts.merges_left_out));
+  const auto bos = says_bos.value_or(adds_bos) ? named.bos : std::nullopt;
+  const auto eos = says_eos.value_or(false) ? named.eos : std::nullopt;
+  result.tokenizer_json = tokenizer_json(parts, vocabulary, post_processor_json(parts, bos, eos));
+  return result;
+}
+
+}  // namespace amphora::package
