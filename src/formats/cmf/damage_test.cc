@@ -129,6 +129,12 @@ TEST(Verify, StrongDemandsASignature) {
   EXPECT_EQ(signed_report->signature, SignatureState::kValid);
 }
 
+TEST(Verify, AnEmptyFileIsTruncatedAndNotAnError) {
+  const auto report = verify(amphora::testing::test_data("cmf/bad/empty.cmf"));
+  ASSERT_TRUE(report) << report.error().message;
+  EXPECT_EQ(testing::summaries(report->findings), std::vector<std::string>{"error Truncated envelope 0"});
+}
+
 TEST(Verify, AFileThatCannotBeReadIsAnError) {
   const auto report = verify("/nonexistent/model.cmf");
   ASSERT_FALSE(report);

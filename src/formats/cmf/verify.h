@@ -17,7 +17,7 @@ std::string_view name_of(SignatureState state);  ///< "absent", "valid", "invali
 
 struct VerifyOptions {
   bool strong = false;             ///< a good `.sig` file is required
-  ProgressFunction progress = {};  ///< told bytes hashed of bytes to hash
+  ProgressFunction progress = {};  ///< told bytes hashed of bytes to hash; starts again for the signature
 };
 
 struct VerifyReport {
