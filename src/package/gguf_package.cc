@@ -130,7 +130,17 @@ std::unexpected<Error> in_file(const std::filesystem::path& path, Error error) {
   return std::unexpected(std::move(error));
 }
 
+/// A split model is several files, each a valid GGUF; one of them alone is not a model.
+Status refuse_split(const gguf::Directory& directory) {
+  const gguf::Value* count = directory.find("split.count");
+  if (count == nullptr || count->as_unsigned().value_or(0) <= 1) return {};
+  return fail_at(Fault::kUnsupported, "Split", "split.count", count->offset,
+                 fmt::format("the model is split over {} files: merge them first (llama-gguf-split --merge)",
+                             *count->as_unsigned()));
+}
+
 Status fill(const gguf::Directory& directory, Package& package) {
+  AMPHORA_TRY(refuse_split(directory));
   AMPHORA_ASSIGN(GgufModel model, package::decode_gguf_spec(directory));
   AMPHORA_TRY(collect_tensors(directory, model, package));
   AMPHORA_ASSIGN(package::GgufTokenizer tokenizer, package::rebuild_tokenizer(directory));

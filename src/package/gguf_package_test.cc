@@ -166,6 +166,15 @@ TEST(GgufPackage, RefusesWhatIsMissingOrMisshapen) {
   EXPECT_THAT(open(encoded).error().message, HasSubstr("blk.1.ffn_down.weight"));
 }
 
+TEST(GgufPackage, RefusesOneFileOfASplitModel) {
+  GgufBuilder builder = small_gguf("llama");
+  builder.add_u32("split.count", 3);
+  const auto package = open(builder);
+  ASSERT_FALSE(package);
+  EXPECT_EQ(package.error().fault, Fault::kUnsupported);
+  EXPECT_THAT(package.error().message, HasSubstr("split over 3 files"));
+}
+
 TEST(GgufPackage, SaysWhenThereIsNoVocabulary) {
   const auto package = open(small_gguf("qwen2"));
   ASSERT_TRUE(package) << package.error().message;
