@@ -191,6 +191,8 @@ Result<Value> slice_string(Runtime& runtime, const Value& object, const SliceRan
         string.is_ascii() ? range.count : offset_of_code_point(text.substr(first), range.count);
     return same_markup(runtime, std::string(text.substr(first, bytes)), object);
   }
+  runtime.budget().spend_bytes(16 * string.text.size());  // decoded and encoded again
+  AMPHORA_TRY(runtime.budget().status());
   std::u32string selected;
   const std::u32string points = to_code_points(string.text);
   for (uint64_t i = 0; i < range.count; ++i)

@@ -39,9 +39,9 @@ std::string describe(const Token& token) {
     case TokenType::kBlockBegin: return "begin of statement block";
     case TokenType::kBlockEnd: return "end of statement block";
     case TokenType::kEnd: return "end of template";
-    case TokenType::kString:
-    case TokenType::kInteger:
-    case TokenType::kFloat:
+    case TokenType::kString: return "string";
+    case TokenType::kInteger: return "integer";
+    case TokenType::kFloat: return "float";
     case TokenType::kName:
     case TokenType::kOperator: return token.text;
   }

@@ -296,6 +296,9 @@ class BraceFormatter {
     size_t digits = 0;
     AMPHORA_ASSIGN(const auto given, take_number(name, digits));
     if (name.empty() || (given && digits == name.size())) {
+      (name.empty() ? numbers_itself_ : is_numbered_) = true;
+      if (numbers_itself_ && is_numbered_)
+        return render_error("cannot switch between manual field specification and automatic field numbering");
       const uint64_t index = name.empty() ? next_index_++ : *given;
       if (index >= arguments_.positional.size())
         return render_error("Replacement index " + std::to_string(index) +
@@ -336,6 +339,7 @@ class BraceFormatter {
   const CallArguments& arguments_;
   TextBuilder out_;
   size_t next_index_ = 0;
+  bool numbers_itself_ = false, is_numbered_ = false;  ///< "{}" and "{0}": not in one format
 };
 
 }  // namespace

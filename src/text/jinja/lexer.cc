@@ -124,6 +124,7 @@ class Lexer {
   }
 
   Status lex_comment(size_t tag) {
+    if (offset_ == source_.size()) return {};  // as jinja2: a comment that begins at the very end is none
     const size_t end = source_.find("#}", offset_);
     if (end == std::string::npos) return syntax_error(position(tag), "Missing end of comment tag");
     const bool signed_end = end > offset_ && (source_[end - 1] == '-' || source_[end - 1] == '+');
@@ -154,6 +155,7 @@ class Lexer {
   }
 
   Status lex_raw(size_t tag) {
+    if (offset_ == source_.size()) return {};
     const size_t start = offset_;
     for (size_t end = source_.find("{%", start); end != std::string::npos;
          end = source_.find("{%", end + 1)) {

@@ -31,7 +31,9 @@ std::optional<uint32_t> hex_value(std::string_view digits) {
 
 Status append_hex_escape(std::string& result, std::string_view text, size_t& offset, size_t digits) {
   const auto value = text.size() - offset >= digits ? hex_value(text.substr(offset, digits)) : std::nullopt;
-  if (!value) return escape_error("truncated \\" + std::string(1, text[offset - 1]) + " escape");
+  if (!value)
+    return escape_error("truncated \\" + std::string(1, text[offset - 1]) + std::string(digits, 'X') +
+                        " escape");
   if (*value > 0x10FFFF) return escape_error("illegal Unicode character");
   if (*value >= 0xD800 && *value < 0xE000)
     return escape_error("surrogate in an escape: no UTF-8 text can hold it");

@@ -45,7 +45,7 @@ std::vector<std::string_view> split_at_spaces(std::string_view text, int64_t lim
   std::vector<std::string_view> parts;
   for (text = strip_left(text); !text.empty(); text = strip_left(text)) {
     if (limit >= 0 && static_cast<int64_t>(parts.size()) >= limit) {
-      parts.push_back(strip_right(text));
+      parts.push_back(text);  // with the white space at its end
       break;
     }
     const size_t end = word_end(text);
@@ -59,7 +59,7 @@ std::vector<std::string_view> split_at_spaces_from_right(std::string_view text, 
   std::vector<std::string_view> parts;
   for (text = strip_right(text); !text.empty(); text = strip_right(text)) {
     if (limit >= 0 && static_cast<int64_t>(parts.size()) >= limit) {
-      parts.push_back(strip_left(text));
+      parts.push_back(text);
       break;
     }
     const size_t start = last_word_start(text);
