@@ -32,7 +32,7 @@ void decode_large_directory(benchmark::State& state) {
     if (!directory || directory->tensors.size() != 700) std::abort();
     benchmark::DoNotOptimize(directory->tensors.data());
   }
-  state.SetBytesProcessed(static_cast<int64_t>(state.iterations() * file.size()));
+  state.SetBytesProcessed(state.iterations() * static_cast<int64_t>(file.size()));
 }
 BENCHMARK(decode_large_directory)->Unit(benchmark::kMillisecond);
 

@@ -176,8 +176,7 @@ TEST(GgufDirectory, RefusesEachDamageForItsOwnReason) {
       builder.add_raw(key, type, payload.bytes());
     };
   };
-  // type 8 (string) or another as the low word, then the count, shifted by the 4 bytes of the type field
-  const auto array = [&](ValueType element, uint64_t count) {
+  const auto array = [](ValueType element, uint64_t count) {
     return [=](GgufBuilder& builder) {
       ByteWriter payload;
       payload.write(static_cast<uint32_t>(element));
@@ -207,6 +206,15 @@ TEST(GgufDirectory, RefusesEachDamageForItsOwnReason) {
       {"value type 2^32-1", raw("k", ValueType{0xFFFFFFFF}, {}), Fault::kCorrupt, "ValueType", "k",
        "4294967295"},
       {"bool 2", raw("k", ValueType::kBool, {2}), Fault::kCorrupt, "Value", "k", "bool"},
+      {"array of bools with a 2",
+       [](GgufBuilder& b) {
+         ByteWriter payload;
+         payload.write(static_cast<uint32_t>(ValueType::kBool));
+         payload.write(uint64_t{2});
+         payload.write(uint16_t{0x0201});
+         b.add_raw("k", ValueType::kArray, payload.bytes());
+       },
+       Fault::kCorrupt, "Value", "k", "bool is 2"},
       {"string of 1 GiB", raw("k", ValueType::kString, {1ull << 30}), Fault::kTruncated, "Truncated", "k",
        "string"},
       {"string of 2^64-1", raw("k", ValueType::kString, {~0ull}), Fault::kTruncated, "Truncated", "k",
