@@ -178,6 +178,17 @@ Result<std::optional<int64_t>> slice_part(const Value& value) {
   return render_error("slice indices must be integers or None or have an __index__ method");
 }
 
+// The offset of the character that lies `step` characters further on; it must exist.
+size_t moved_by(const StringObject& string, size_t offset, int64_t step) {
+  if (string.is_ascii()) return offset + static_cast<size_t>(step);  // modulo 2^64: backwards, too
+  const std::string_view text = string.text;
+  for (; step > 0; --step) next_code_point(text, offset);
+  for (; step < 0; ++step) do
+      --offset;
+    while ((static_cast<unsigned char>(text[offset]) & 0xC0) == 0x80);
+  return offset;
+}
+
 Result<Value> slice_string(Runtime& runtime, const Value& object, const SliceRange& range) {
   const auto& string = object.as<StringObject>();
   runtime.budget().spend_bytes(string.text.size());
@@ -191,13 +202,18 @@ Result<Value> slice_string(Runtime& runtime, const Value& object, const SliceRan
         string.is_ascii() ? range.count : offset_of_code_point(text.substr(first), range.count);
     return same_markup(runtime, std::string(text.substr(first, bytes)), object);
   }
-  runtime.budget().spend_bytes(16 * string.text.size());  // decoded and encoded again
+  runtime.budget().spend_bytes(8 * string.text.size());  // character by character
   AMPHORA_TRY(runtime.budget().status());
-  std::u32string selected;
-  const std::u32string points = to_code_points(string.text);
-  for (uint64_t i = 0; i < range.count; ++i)
-    selected += points[static_cast<size_t>(range.start + static_cast<int64_t>(i) * range.step)];
-  return same_markup(runtime, to_utf8(selected), object);
+  const std::string_view text = string.text;
+  std::string selected;
+  size_t offset = string.is_ascii() ? start : offset_of_code_point(text, start);
+  for (uint64_t i = 0; i < range.count; ++i) {
+    if (i != 0) offset = moved_by(string, offset, range.step);
+    size_t end = offset;
+    next_code_point(text, end);
+    selected += text.substr(offset, end - offset);
+  }
+  return same_markup(runtime, std::move(selected), object);
 }
 
 }  // namespace

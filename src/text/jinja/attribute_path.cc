@@ -62,7 +62,7 @@ Result<Value> AttributePath::follow(Runtime& runtime, Value item, const Value* o
 Result<Value> sort_key(Runtime& runtime, const Value& value, bool case_sensitive) {
   AMPHORA_TRY(runtime.budget().status());
   if (case_sensitive || !value.is_string()) return value;
-  runtime.budget().spend_bytes(8 * value.text().size());
+  AMPHORA_TRY(pay_for_case(runtime.budget(), value.text()));
   return same_markup(runtime, to_lower(value.text()), value);
 }
 

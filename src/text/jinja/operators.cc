@@ -209,6 +209,12 @@ std::unexpected<Error> undefined_error(const Value& value) {
   return render_error(value.as<UndefinedObject>().message);
 }
 
+Status pay_for_case(Budget& budget, std::string_view text) {
+  budget.spend_bytes(8 * text.size());
+  if (!budget.allows(text.size() * (sizeof(char32_t) + 1))) return budget.error();
+  return {};
+}
+
 Value same_markup(Runtime& runtime, std::string text, const Value& like) {
   return runtime.string(std::move(text), like.is_markup());
 }

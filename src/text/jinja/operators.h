@@ -45,6 +45,8 @@ SliceRange resolve_slice(std::optional<int64_t> start, std::optional<int64_t> st
 
 /// The error of using an undefined value.
 std::unexpected<Error> undefined_error(const Value& value);
+/// What a change of case costs: a look-up for each character, and room for their code points.
+Status pay_for_case(Budget& budget, std::string_view text);
 /// A string, Markup if that is what `like` is.
 Value same_markup(Runtime& runtime, std::string text, const Value& like);
 

@@ -22,8 +22,7 @@ using Arguments = const CallArguments&;
 template <std::string (*kConvert)(std::string_view)>
 Result<Value> convert(Runtime& runtime, const Value& self, Arguments arguments) {
   AMPHORA_TRY(bind_arguments("str method", arguments, {}));
-  runtime.budget().spend_bytes(8 * self.text().size());  // a table look-up for each character
-  AMPHORA_TRY(runtime.budget().status());
+  AMPHORA_TRY(pay_for_case(runtime.budget(), self.text()));
   return same_markup(runtime, kConvert(self.text()), self);
 }
 
@@ -273,7 +272,7 @@ Result<Value> replace_text(Runtime& runtime, const Value& self, Arguments argume
   if (const Value* count = bound.find(2)) {
     AMPHORA_ASSIGN(limit, expect_integer(*count));
   }
-  runtime.budget().spend_bytes(self.text().size());
+  runtime.budget().spend_bytes(4 * self.text().size());
   TextBuilder out(&runtime.budget());
   append_replaced(out, self.text(), before, for_insertion(self, *bound.find(1)), limit);
   AMPHORA_TRY(runtime.budget().status());

@@ -51,7 +51,7 @@ Result<Value> filter_center(Runtime& runtime, const Value& self, Arguments argum
 Result<Value> filter_title(Runtime& runtime, const Value& self, Arguments arguments) {
   AMPHORA_TRY(bind_arguments("title", arguments, {}));
   AMPHORA_ASSIGN(const std::string text, to_str(runtime.budget(), self));
-  runtime.budget().spend_bytes(8 * text.size());
+  AMPHORA_TRY(pay_for_case(runtime.budget(), text));
   const auto is_separator = [](char32_t c) {
     return is_space(c) || c == U'-' || c == U'(' || c == U'{' || c == U'[' || c == U'<';
   };
@@ -81,7 +81,7 @@ Result<Value> filter_replace(Runtime& runtime, const Value& self, Arguments argu
   if (const Value* count = bound.find_present(2)) {
     AMPHORA_ASSIGN(limit, expect_integer(*count));
   }
-  runtime.budget().spend_bytes(text.size());
+  runtime.budget().spend_bytes(4 * text.size());
   TextBuilder out(&runtime.budget());
   append_replaced(out, text, before, after, limit);
   AMPHORA_TRY(runtime.budget().status());
