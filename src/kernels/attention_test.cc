@@ -163,11 +163,11 @@ TEST(Attention, BatchesAndThreadsChangeNothing) {
     scene.fill(alone);
     const auto all = scene.attend(alone, 0, c.positions);
     const size_t row = c.heads * c.head_dim;
-    for (const size_t threads : {1, 2, 3, 5}) {
+    for (const size_t threads : Sizes{1, 2, 3, 5}) {
       ThreadPool pool(threads);
       const Executor executor = {&pool, &best_variant()};
       ASSERT_TRUE(same_bits(scene.attend(executor, 0, c.positions), all)) << threads << " threads";
-      for (const size_t tokens : {1, 2, 9})
+      for (const size_t tokens : Sizes{1, 2, 9})
         for (const size_t first : {size_t{0}, size_t{55}, c.positions - tokens}) {
           const auto from = all.begin() + static_cast<std::ptrdiff_t>(first * row);
           const std::vector<float> wanted(from, from + static_cast<std::ptrdiff_t>(tokens * row));

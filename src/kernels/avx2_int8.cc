@@ -10,6 +10,8 @@
 #include "kernels/lanes_avx2.h"
 #include "kernels/tiles.h"
 #include "kernels/unroll.h"
+// After the lanes:
+#include "kernels/body/halves.h"
 
 namespace amphora::kernels::avx2 {
 namespace {
@@ -272,7 +274,8 @@ void multiply_tiles(const Panel& panel, size_t first_row, const TokenTile* x, si
   (panel.four_bit ? multiply_tile<true> : multiply_tile<false>)(panel, first_row, x[0], products[0]);
 }
 
-constexpr TileKernels kTiles = {.most_tiles = 1, .flip = 0, .multiply = multiply_tiles};
+constexpr TileKernels kTiles = {
+    .most_tiles = 1, .flip = 0, .decode_halves = decode_halves, .multiply = multiply_tiles};
 
 }  // namespace
 

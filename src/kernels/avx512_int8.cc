@@ -10,6 +10,8 @@
 #include "kernels/lanes_avx512.h"
 #include "kernels/tiles.h"
 #include "kernels/unroll.h"
+// After the lanes:
+#include "kernels/body/halves.h"
 
 namespace amphora::kernels::avx512 {
 namespace {
@@ -241,7 +243,8 @@ void multiply_tiles(const Panel& panel, size_t first_row, const TokenTile* x, si
     (panel.four_bit ? multiply_tile<true, 1> : multiply_tile<false, 1>)(panel, first_row, x, products);
 }
 
-constexpr TileKernels kTiles = {.most_tiles = 2, .flip = 0x80, .multiply = multiply_tiles};
+constexpr TileKernels kTiles = {
+    .most_tiles = 2, .flip = 0x80, .decode_halves = decode_halves, .multiply = multiply_tiles};
 
 }  // namespace
 

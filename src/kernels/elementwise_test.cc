@@ -134,7 +134,7 @@ TEST(Elementwise, ActivationsOfLargeAndSpecialNumbers) {
 
 TEST(RmsNorm, AgreesWithTheFormula) {
   ThreadPool pool(1);
-  for (const size_t columns : {1, 15, 16, 64, 640, 1027})
+  for (const size_t columns : Sizes{1, 15, 16, 64, 640, 1027})
     for (const bool one_plus : {false, true}) {
       const auto x = random_floats(columns, 2 * columns, 5.0f), w = random_floats(columns + 1, columns);
       std::vector<float> out(x.size());
@@ -158,7 +158,7 @@ TEST(RmsNorm, AgreesWithTheFormula) {
 
 TEST(Rope, RotatesHalfSplitPairsAndLeavesTheRest) {
   ThreadPool pool(2);
-  for (const size_t half : {1, 4, 16, 20, 32, 64}) {
+  for (const size_t half : Sizes{1, 4, 16, 20, 32, 64}) {
     constexpr size_t kTokens = 3, kHeads = 2;
     const size_t dim = 2 * half + 3;
     const auto x = random_floats(half, kTokens * kHeads * dim);
@@ -198,7 +198,7 @@ TEST(Argmax, IsTheLowestIndexOfTheLargest) {
   for (const Variant* variant : variants()) {
     if (!runs_here(*variant)) continue;
     const Executor executor = {&pool, variant};
-    for (const size_t count : {1, 2, 15, 16, 17, 40, 1000})
+    for (const size_t count : Sizes{1, 2, 15, 16, 17, 40, 1000})
       for (size_t place = 0; place < count; place += count / 7 + 1) {
         auto x = random_floats(count, count);
         x[place] = 50;

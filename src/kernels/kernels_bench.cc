@@ -16,6 +16,8 @@
 namespace amphora::kernels {
 namespace {
 
+using Sizes = std::initializer_list<size_t>;
+
 /// Weights that do not fit into any cache, shared by all benchmarks; huge pages where there are any.
 class Arena {
  public:
@@ -167,18 +169,18 @@ void add_products(const Variant* v, size_t threads) {
       if (payload_bytes(type.dtype, s.rows, s.columns) <= Arena::kBytes)
         add("decode/" + what + "/" + std::to_string(s.rows) + "x" + std::to_string(s.columns), threads,
             run_matmul, v, type.dtype, s.rows, s.columns, size_t{1}, Numerics::kFast);
-    for (const size_t tokens : {4, 16, 128, 512})
+    for (const size_t tokens : Sizes{4, 16, 128, 512})
       add("prefill/" + what + "/2048x640/" + std::to_string(tokens), threads, run_matmul, v, type.dtype,
           size_t{2048}, size_t{640}, tokens, Numerics::kFast);
   }
-  for (const size_t tokens : {1, 512})
+  for (const size_t tokens : Sizes{1, 512})
     add("exact/" + variant + "/f32/2048x640/" + std::to_string(tokens), threads, run_matmul, v, DType::kF32,
         size_t{2048}, size_t{640}, tokens, Numerics::kExact);
 }
 
 void add_attention(const Variant* v, size_t threads) {
-  for (const size_t context : {512, 4096})
-    for (const size_t tokens : {1, 128}) {
+  for (const size_t context : Sizes{512, 4096})
+    for (const size_t tokens : Sizes{1, 128}) {
       const std::string size = "/" + std::to_string(context) + "/" + std::to_string(tokens);
       const std::string variant = "attention/" + std::string(name_of(*v));
       add(variant + "/4of1x256" + size, threads, run_attention, v, KvType::kF16, size_t{4}, size_t{1},
@@ -212,7 +214,7 @@ void add_elementwise(const Variant* v) {
 }
 
 const bool kRegistered = [] {
-  for (const size_t threads : {1, 2}) {
+  for (const size_t threads : Sizes{1, 2}) {
     add("memory", threads, run_memory);
     for (const Variant* v : variants()) {
       if (!runs_here(*v)) continue;

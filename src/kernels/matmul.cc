@@ -3,8 +3,6 @@
 #include <array>
 #include <vector>
 
-#include "base/byte_reader.h"
-#include "base/half.h"
 #include "kernels/activations.h"
 #include "kernels/variant.h"
 #include "quant/codec.h"
@@ -75,11 +73,10 @@ void multiply_exact(const Variant& variant, const Matrix& weights, const Piece& 
 }
 
 /// The column field of a q8_2f matrix.
-std::vector<float> column_field(const Matrix& weights) {
+std::vector<float> column_field(const Variant& variant, const Matrix& weights) {
   std::vector<float> field(weights.columns);
-  const std::byte* at = weights.payload.data() + weights.rows * weights.columns + weights.rows * 2;
-  for (size_t i = 0; i < field.size(); ++i)
-    field[i] = half_to_float(load_little_endian<uint16_t>(at + 2 * i));
+  const std::byte* const halves = weights.payload.data() + weights.rows * weights.columns + weights.rows * 2;
+  variant.lanes->decode_halves(halves, field.size(), field.data());
   return field;
 }
 
@@ -133,7 +130,7 @@ void matmul(const Executor& executor, std::span<const Product> products, const A
   for (size_t i = 0; i < products.size(); ++i) {
     const Matrix& weights = *products[i].weights;
     if (weights.dtype != DType::kQ82F || path_of(weights, executor.numerics) != Path::kInt8) continue;
-    quantise(executor, prepared.values, column_field(weights).data(), tokens, prepared.columns,
+    quantise(executor, prepared.values, column_field(variant, weights).data(), tokens, prepared.columns,
              prepared.with_field[i]);
     quantised[i] = &prepared.with_field[i];
   }

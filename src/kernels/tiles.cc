@@ -2,48 +2,49 @@
 #include "kernels/tiles.h"
 
 #include <algorithm>
+#include <cstring>
+#include <vector>
 
-#include "base/byte_reader.h"
-#include "base/half.h"
 #include "kernels/far_rows.h"
 
 namespace amphora::kernels {
 namespace {
 
 template <DType kType>
-void unpack_q4_row(const FourBitRow& row, size_t groups, uint8_t* codes, float* scales) {
+void unpack_q4_row(const TileKernels& kernels, const Matrix& weights, size_t row, uint8_t* codes,
+                   float* scales) {
   using Layout = FourBitLayout<kType>;
-  for (size_t group = 0; group < groups; ++group) {
-    const std::byte* const nibbles = row.nibbles + group * Layout::kNibbleStep;
-    for (size_t i = 0; i < kGroup / 2; ++i) {
-      const auto byte = std::to_integer<uint8_t>(nibbles[i]);
-      codes[group * kGroup + 2 * i] = byte & 15;
-      codes[group * kGroup + 2 * i + 1] = static_cast<uint8_t>(byte >> 4);
-    }
-    scales[group] = half_to_float(load_little_endian<uint16_t>(row.scales + group * Layout::kScaleStep));
-  }
-}
-
-void unpack_row(const Matrix& weights, size_t row, uint8_t flip, uint8_t* codes, float* scales,
-                float* row_scale) {
+  const FourBitRow from = Layout::row(weights, row);
   const size_t groups = weights.columns / kGroup;
-  switch (weights.dtype) {
-    case DType::kQ4Tiled:
-      return unpack_q4_row<DType::kQ4Tiled>(FourBitLayout<DType::kQ4Tiled>::row(weights, row), groups, codes,
-                                            scales);
-    case DType::kQ4Block:
-      return unpack_q4_row<DType::kQ4Block>(FourBitLayout<DType::kQ4Block>::row(weights, row), groups, codes,
-                                            scales);
-    default: break;
+  if constexpr (Layout::kScaleStep == 2) {
+    kernels.decode_halves(from.scales, groups, scales);
+  } else {
+    std::vector<std::byte> halves(groups * 2);
+    for (size_t group = 0; group < groups; ++group)
+      std::memcpy(&halves[group * 2], from.scales + group * Layout::kScaleStep, 2);
+    kernels.decode_halves(halves.data(), groups, scales);
   }
-  const std::byte* const from = weights.payload.data() + row * weights.columns;
-  for (size_t i = 0; i < weights.columns; ++i)
-    codes[i] = static_cast<uint8_t>(std::to_integer<uint8_t>(from[i]) ^ flip);
-  const std::byte* const row_scales = weights.payload.data() + weights.rows * weights.columns;
-  *row_scale = half_to_float(load_little_endian<uint16_t>(row_scales + row * 2));
+  for (size_t group = 0; group < groups; ++group) {
+    uint8_t bytes[kGroup / 2];
+    std::memcpy(bytes, from.nibbles + group * Layout::kNibbleStep, sizeof bytes);
+    for (size_t i = 0; i < kGroup / 2; ++i) {
+      codes[group * kGroup + 2 * i] = bytes[i] & 15;
+      codes[group * kGroup + 2 * i + 1] = static_cast<uint8_t>(bytes[i] >> 4);
+    }
+  }
 }
 
-void unpack(const Matrix& weights, size_t first, size_t rows, const Quantised& x, uint8_t flip,
+void unpack_q8_row(const TileKernels& kernels, const Matrix& weights, size_t row, uint8_t* codes,
+                   float* row_scale) {
+  const size_t columns = weights.columns;
+  const uint8_t flip = kernels.flip;  // locals: a store to `codes` may change anything else
+  const std::byte* const from = weights.payload.data() + row * columns;
+  for (size_t i = 0; i < columns; ++i)
+    codes[i] = static_cast<uint8_t>(std::to_integer<uint8_t>(from[i]) ^ flip);
+  kernels.decode_halves(weights.payload.data() + weights.rows * columns + row * 2, 1, row_scale);
+}
+
+void unpack(const TileKernels& kernels, const Matrix& weights, size_t first, size_t rows, const Quantised& x,
             Panel& panel) {
   panel.columns = x.padded_columns();
   panel.groups = x.groups;
@@ -57,7 +58,13 @@ void unpack(const Matrix& weights, size_t first, size_t rows, const Quantised& x
     std::fill(codes + present, codes + panel.columns, uint8_t{0});
     std::fill(scales + present / kGroup, scales + panel.groups, 0.0f);
     panel.row_scales[r] = 1;
-    if (r < rows) unpack_row(weights, first + r, flip, codes, scales, &panel.row_scales[r]);
+    if (r >= rows) continue;
+    if (weights.dtype == DType::kQ4Tiled)
+      unpack_q4_row<DType::kQ4Tiled>(kernels, weights, first + r, codes, scales);
+    else if (weights.dtype == DType::kQ4Block)
+      unpack_q4_row<DType::kQ4Block>(kernels, weights, first + r, codes, scales);
+    else
+      unpack_q8_row(kernels, weights, first + r, codes, &panel.row_scales[r]);
   }
 }
 
@@ -68,7 +75,7 @@ void multiply_by_tiles(const TileKernels& kernels, const Matrix& weights, size_t
   Panel panel;
   for (size_t row = first; row < last; row += kPanelRows) {
     const size_t rows = std::min(kPanelRows, last - row);
-    unpack(weights, row, rows, x, kernels.flip, panel);
+    unpack(kernels, weights, row, rows, x, panel);
     for (size_t tile = 0; tile < x.tiles(); tile += kernels.most_tiles) {
       const size_t tiles = std::min(kernels.most_tiles, x.tiles() - tile);
       TokenTile at[kMostTiles] = {};

@@ -33,6 +33,7 @@ using TileProducts = float[kTileRows][kTileTokens];
 struct TileKernels {
   size_t most_tiles;  ///< that multiply() takes
   uint8_t flip;       ///< bits of 8-bit codes that it wants flipped
+  void (*decode_halves)(const std::byte* from, size_t count, float* out);
   /// Rows [first_row, first_row + kTileRows) of a panel by `tiles` tiles of tokens.
   void (*multiply)(const Panel& panel, size_t first_row, const TokenTile* x, size_t tiles,
                    TileProducts* products);

@@ -23,6 +23,8 @@ struct Int8Kernels {
 
 /// What is written once over sixteen float lanes (lanes_*.h) and compiled for every variant.
 struct LaneKernels {
+  /// f16 payload to f32.
+  void (*decode_halves)(const std::byte* from, size_t count, float* out);
   /// Quantises one row, times `field` if there is one, into `groups` groups (Quantised); what lies beyond
   /// `columns` is 0.
   void (*quantise)(const float* x, const float* field, size_t columns, size_t groups, int8_t* codes,

@@ -4,6 +4,7 @@
 #include <cstddef>
 
 #include "kernels/body/elementwise.h"
+#include "kernels/body/halves.h"
 #include "kernels/body/quantise.h"
 #include "kernels/unroll.h"
 
@@ -26,17 +27,7 @@ AMPHORA_TARGET inline void load_kv(KvType type, const std::byte* from, size_t co
   const size_t bytes = kv_bytes_per_position(type, head_dim);
   switch (type) {
     case KvType::kF32: std::memcpy(out, from, count * bytes); break;
-    case KvType::kF16: {
-      const size_t elements = count * head_dim;
-      size_t at = 0;
-      for (; at + kLanes <= elements; at += kLanes) store(out + at, load_f16(from + at * 2));
-      for (; at < elements; ++at) {
-        uint16_t half = 0;
-        std::memcpy(&half, from + at * 2, sizeof half);
-        out[at] = half_to_float(half);
-      }
-      break;
-    }
+    case KvType::kF16: decode_halves(from, count * head_dim, out); break;
     case KvType::kQ8:
       for (size_t i = 0; i < count; ++i) load_kv_q8(from + i * bytes, head_dim, out + i * head_dim);
       break;

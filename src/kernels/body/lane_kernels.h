@@ -4,12 +4,14 @@
 #include "kernels/body/attention.h"
 #include "kernels/body/dense.h"
 #include "kernels/body/elementwise.h"
+#include "kernels/body/halves.h"
 #include "kernels/body/norm_rope.h"
 #include "kernels/body/quantise.h"
 
 namespace amphora::kernels::AMPHORA_VARIANT {
 
 inline constexpr LaneKernels kLaneKernels = {
+    .decode_halves = decode_halves,
     .quantise = quantise,
     .multiply_dense = multiply_dense,
     .multiply_exact = multiply_exact,

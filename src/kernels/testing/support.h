@@ -20,6 +20,7 @@
 namespace amphora::kernels::testing {
 
 using amphora::testing::random_floats;
+using Sizes = std::initializer_list<size_t>;
 
 /// A matrix with a payload of its own, exactly as long as its type wants: a sanitizer sees a read beyond it.
 struct OwnedMatrix {
