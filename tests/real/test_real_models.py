@@ -5,6 +5,7 @@ import os
 import pathlib
 import subprocess
 import sys
+import tempfile
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "cli"))
 
@@ -34,10 +35,15 @@ class RealModel:
             raise RuntimeError(f"the model {cls.fetch_name} could not be fetched: {fetched.stderr}")
         cls.gguf = fetched.stdout.strip()
         cls.truth = json.loads((DATA / "real" / cls.truth_file).read_text())
+        folder = tempfile.TemporaryDirectory(prefix="amphora-real-")
+        cls.addClassCleanup(folder.cleanup)
+        cls.models = pathlib.Path(folder.name)
 
-    def convert(self, quant, *options):
-        path = self.folder / f"{quant}.cmf"
-        self.ok("convert", self.gguf, "-o", path, "--quant", quant, "-q", *options)
+    def convert(self, quant):
+        """Path of the model in this type; made once for all tests of the model."""
+        path = self.models / f"{quant}.cmf"
+        if not path.exists():
+            self.ok("convert", self.gguf, "-o", path, "--quant", quant, "-q")
         return path
 
     def perplexity(self, path, *options):
