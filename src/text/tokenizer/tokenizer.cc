@@ -9,6 +9,10 @@
 namespace amphora::text {
 namespace {
 
+// Places inside a text are 32 bits wide where words are merged, and a normal form may be longer than the
+// text.
+constexpr size_t kMaxTextBytes = size_t{256} << 20;
+
 // The ids of a text between added tokens.
 Status encode_ordinary(const Tokenizer::Impl& impl, Stretch stretch, Model::Scratch& scratch,
                        std::vector<TokenId>& ids) {
@@ -67,6 +71,10 @@ Result<std::shared_ptr<const Tokenizer>> Tokenizer::from_json(std::string_view t
 }
 
 Result<std::vector<TokenId>> Tokenizer::encode(std::string_view text, const EncodeOptions& options) const {
+  if (text.size() > kMaxTextBytes)
+    return fail(Fault::kRefused,
+                fmt::format("tokenizer: a text of {} bytes is longer than the {} that are accepted",
+                            text.size(), kMaxTextBytes));
   std::vector<TokenId> ids;
   if (unicode::is_utf8(text))
     AMPHORA_TRY(encode_text(*impl_, text, options.parse_special, ids));
