@@ -3,34 +3,43 @@
 
 #include <algorithm>
 #include <cstring>
-#include <vector>
 
 #include "kernels/far_rows.h"
 
 namespace amphora::kernels {
 namespace {
 
-template <DType kType>
-void unpack_q4_row(const TileKernels& kernels, const Matrix& weights, size_t row, uint8_t* codes,
-                   float* scales) {
-  using Layout = FourBitLayout<kType>;
-  const FourBitRow from = Layout::row(weights, row);
-  const size_t groups = weights.columns / kGroup;
-  if constexpr (Layout::kScaleStep == 2) {
-    kernels.decode_halves(from.scales, groups, scales);
-  } else {
-    std::vector<std::byte> halves(groups * 2);
-    for (size_t group = 0; group < groups; ++group)
-      std::memcpy(&halves[group * 2], from.scales + group * Layout::kScaleStep, 2);
-    kernels.decode_halves(halves.data(), groups, scales);
+/// Nibbles to one byte each. One plain loop, which compilers vectorise.
+void unpack_nibbles(const std::byte* from, size_t count, uint8_t* codes) {
+  for (size_t i = 0; i < count; ++i) {
+    const auto byte = std::to_integer<uint8_t>(from[i]);
+    codes[2 * i] = byte & 15;
+    codes[2 * i + 1] = static_cast<uint8_t>(byte >> 4);
   }
-  for (size_t group = 0; group < groups; ++group) {
-    uint8_t bytes[kGroup / 2];
-    std::memcpy(bytes, from.nibbles + group * Layout::kNibbleStep, sizeof bytes);
-    for (size_t i = 0; i < kGroup / 2; ++i) {
-      codes[group * kGroup + 2 * i] = bytes[i] & 15;
-      codes[group * kGroup + 2 * i + 1] = static_cast<uint8_t>(bytes[i] >> 4);
+}
+
+void unpack_q4_block_row(const TileKernels& kernels, const Matrix& weights, size_t row, uint8_t* codes,
+                         float* scales) {
+  const FourBitRow from = FourBitLayout<DType::kQ4Block>::row(weights, row);
+  unpack_nibbles(from.nibbles, weights.columns / 2, codes);
+  kernels.decode_halves(from.scales, weights.columns / kGroup, scales);
+}
+
+void unpack_q4_tiled_row(const TileKernels& kernels, const Matrix& weights, size_t row, uint8_t* codes,
+                         float* scales) {
+  using Layout = FourBitLayout<DType::kQ4Tiled>;
+  const FourBitRow from = Layout::row(weights, row);
+  constexpr size_t kGroupsAtOnce = 64;
+  std::byte nibbles[kGroupsAtOnce * kGroup / 2], halves[kGroupsAtOnce * 2];
+  const size_t groups = weights.columns / kGroup;
+  for (size_t first = 0; first < groups; first += kGroupsAtOnce) {
+    const size_t count = std::min(kGroupsAtOnce, groups - first);
+    for (size_t g = 0; g < count; ++g) {
+      std::memcpy(nibbles + g * kGroup / 2, from.nibbles + (first + g) * Layout::kNibbleStep, kGroup / 2);
+      std::memcpy(halves + g * 2, from.scales + (first + g) * Layout::kScaleStep, 2);
     }
+    unpack_nibbles(nibbles, count * kGroup / 2, codes + first * kGroup);
+    kernels.decode_halves(halves, count, scales + first);
   }
 }
 
@@ -60,9 +69,9 @@ void unpack(const TileKernels& kernels, const Matrix& weights, size_t first, siz
     panel.row_scales[r] = 1;
     if (r >= rows) continue;
     if (weights.dtype == DType::kQ4Tiled)
-      unpack_q4_row<DType::kQ4Tiled>(kernels, weights, first + r, codes, scales);
+      unpack_q4_tiled_row(kernels, weights, first + r, codes, scales);
     else if (weights.dtype == DType::kQ4Block)
-      unpack_q4_row<DType::kQ4Block>(kernels, weights, first + r, codes, scales);
+      unpack_q4_block_row(kernels, weights, first + r, codes, scales);
     else
       unpack_q8_row(kernels, weights, first + r, codes, &panel.row_scales[r]);
   }
