@@ -224,7 +224,11 @@ void read_dimensions(ObjectReader& in, const Family& family, ModelSpec& spec) {
   spec.num_attention_heads =
       read_dimension(in, "num_attention_heads", family.num_attention_heads, kMaxHeads, "kMaxHeads");
   if (!in.ok()) return;
-  const uint32_t kv_heads = family.num_kv_heads == 0 ? spec.num_attention_heads : family.num_kv_heads;
+  const json::Value* written_kv_heads = in.object().find("num_key_value_heads");
+  const bool kv_heads_null =
+      written_kv_heads != nullptr && written_kv_heads->is_null();  // not the same as absent
+  const uint32_t kv_heads =
+      family.num_kv_heads == 0 || kv_heads_null ? spec.num_attention_heads : family.num_kv_heads;
   spec.num_kv_heads = read_dimension(in, "num_key_value_heads", kv_heads, kMaxHeads, "kMaxHeads");
   if (in.ok() && spec.num_attention_heads % spec.num_kv_heads != 0)
     in.reject("num_key_value_heads", fmt::format("{} does not divide {} attention heads", spec.num_kv_heads,

@@ -174,6 +174,14 @@ TEST(HfConfig, FillsInWhatAFamilyLeavesUnsaid) {
   ASSERT_TRUE(qwen3);
   EXPECT_EQ(qwen3->spec.head_dim, 128u);
   EXPECT_EQ(qwen3->spec.num_kv_heads, 4u);
+
+  const std::string mistral = read_text(test_data("package/mistral_config.json"));
+  const Edits wide = {{"num_attention_heads", "32"}};
+  EXPECT_EQ(decode_hf_config(edited(edited(mistral, wide), {{"num_key_value_heads", ""}}))->spec.num_kv_heads,
+            8u);
+  EXPECT_EQ(
+      decode_hf_config(edited(edited(mistral, wide), {{"num_key_value_heads", "null"}}))->spec.num_kv_heads,
+      32u);
 }
 
 TEST(HfConfig, PlacesSlidingWindowsAsEachFamilyDoes) {

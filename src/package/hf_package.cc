@@ -13,6 +13,7 @@
 #include "base/file.h"
 #include "formats/safetensors/directory.h"
 #include "formats/safetensors/shard_index.h"
+#include "package/file_error.h"
 #include "package/hf_config.h"
 #include "package/hf_names.h"
 #include "package/hf_tokenizer.h"
@@ -24,16 +25,12 @@ namespace {
 namespace fs = std::filesystem;
 using package::canonical_name;
 using package::HfConfig;
+using package::in_file;
 
 constexpr std::string_view kIndexName = "model.safetensors.index.json";
 constexpr std::string_view kSingleName = "model.safetensors";
 constexpr std::string_view kEmbedding = "model.embed_tokens.weight";
 constexpr std::string_view kHead = "lm_head.weight";
-
-std::unexpected<Error> in_file(const fs::path& path, Error error) {
-  error.message = fmt::format("{}: {}", path.filename().string(), error.message);
-  return std::unexpected(std::move(error));
-}
 
 std::string join(const std::vector<std::string>& names) { return fmt::format("{}", fmt::join(names, ", ")); }
 

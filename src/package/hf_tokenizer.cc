@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "base/file.h"
+#include "package/file_error.h"
 #include "package/hf_config.h"
 #include "package/limits.h"
 #include "package/object_reader.h"
@@ -19,12 +20,6 @@ Result<std::optional<std::string>> read_if_there(const std::filesystem::path& pa
   if (!std::filesystem::exists(path, ignored)) return std::nullopt;
   AMPHORA_ASSIGN(std::string text, read_small_file(path, limit));
   return text;
-}
-
-/// An error of a file's content, with the file's name before it.
-std::unexpected<Error> in_file(const std::filesystem::path& path, Error error) {
-  error.message = fmt::format("{}: {}", path.filename().string(), error.message);
-  return std::unexpected(std::move(error));
 }
 
 /// `chat_template`: a template, or a list of named ones of which "default" counts.
