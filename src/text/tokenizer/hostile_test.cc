@@ -132,22 +132,19 @@ TEST(Merge, LongWordsAreMergedAsShortOnes) {
     state = state * 6364136223846793005u + 1442695040888963407u;
     return (state >> 33) % below;
   };
-  // Pieces are the strings of up to four of two letters, numbered as binary with a leading one: joining two
-  // is a shift.
-  const auto bits = [](TokenId id) { return 31 - __builtin_clz(id); };
-  for (int round = 0; round < 200; ++round) {
-    MergeTable merges;
-    std::vector<uint32_t> ranks(400);
+  // Piece n is n times the same letter: the same piece comes about in many ways, and its pairs with itself
+  // overlap.
+  constexpr TokenId kLongest = 12;
+  for (int round = 0; round < 5000; ++round) {
+    std::vector<uint32_t> ranks(kLongest * kLongest);
     for (uint32_t i = 0; i < ranks.size(); ++i) ranks[i] = i;
     for (size_t i = ranks.size(); i-- > 1;) std::swap(ranks[i], ranks[draw(i + 1)]);
-    size_t used = 0;
-    for (TokenId left = 2; left < 32; ++left)
-      for (TokenId right = 2; right < 32; ++right)
-        if (bits(left) + bits(right) <= 4 && draw(4) != 0)
-          merges.set(left, right,
-                     {ranks[used++], (left << bits(right)) | (right & ((1u << bits(right)) - 1))});
+    MergeTable merges;
+    for (TokenId left = 1; left < kLongest; ++left)
+      for (TokenId right = 1; left + right <= kLongest; ++right)
+        if (draw(4) != 0) merges.set(left, right, {ranks[left * kLongest + right], left + right});
     std::vector<TokenId> symbols(kShortWord - draw(20));
-    for (TokenId& symbol : symbols) symbol = static_cast<TokenId>(2 + draw(2));
+    for (TokenId& symbol : symbols) symbol = static_cast<TokenId>(1 + draw(3));
     std::vector<TokenId> as_short = symbols, as_long = symbols;
     merge_short_word(merges, as_short);
     LongWordMerger().merge(merges, as_long);
