@@ -290,22 +290,28 @@ Result<bool> is_less(Budget& budget, const Value& a, const Value& b) {
   return sign && *sign < 0;
 }
 
+// A merge sort of our own, for comparisons can fail, and NaN has no consistent order: std's sorts forbid
+// both.
 Result<std::vector<size_t>> sorted_order(Budget& budget, const std::vector<Value>& keys, bool reverse) {
-  std::vector<size_t> indices(keys.size());
-  std::iota(indices.begin(), indices.end(), size_t{0});
-  std::optional<Error> error;
-  // After an error everything counts as equal, which any sort ends on.
-  std::ranges::stable_sort(indices, [&](size_t a, size_t b) {
-    if (error) return false;
-    auto less = reverse ? is_less(budget, keys[b], keys[a]) : is_less(budget, keys[a], keys[b]);
-    if (!less) {
-      error = std::move(less).error();
-      return false;
+  std::vector<size_t> order(keys.size()), merged(keys.size());
+  std::iota(order.begin(), order.end(), size_t{0});
+  for (size_t width = 1; width < order.size(); width *= 2) {
+    for (size_t begin = 0; begin < order.size(); begin += 2 * width) {
+      const size_t middle = std::min(begin + width, order.size()),
+                   end = std::min(middle + width, order.size());
+      size_t left = begin, right = middle;
+      for (size_t out = begin; out < end; ++out) {
+        bool takes_right = left == middle;
+        if (left < middle && right < end) {  // of equal items the left one comes first
+          const Value &a = keys[order[left]], &b = keys[order[right]];
+          AMPHORA_ASSIGN(takes_right, reverse ? is_less(budget, a, b) : is_less(budget, b, a));
+        }
+        merged[out] = order[takes_right ? right++ : left++];
+      }
     }
-    return *less;
-  });
-  if (error) return std::unexpected(*std::move(error));
-  return indices;
+    order.swap(merged);
+  }
+  return order;
 }
 
 }  // namespace amphora::text::jinja
