@@ -35,8 +35,10 @@ class Value {
   static Value number(double value);
   /// As number(), but the shortest text that reads back as the same float.
   static Value number(float value);
-  static Value array(std::vector<Value> items = {});
-  static Value object(std::vector<Member> members = {});
+  static Value array();  // no default arguments below: Member is incomplete here, and clang would need it
+  static Value array(std::vector<Value> items);
+  static Value object();
+  static Value object(std::vector<Member> members);
 
   Kind kind() const { return kind_; }
   bool is_null() const { return kind_ == Kind::kNull; }

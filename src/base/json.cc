@@ -224,6 +224,9 @@ Value Value::number(float value) {
   result.text_ = shortest_text(value);
   return result;
 }
+Value Value::array() { return array(std::vector<Value>()); }
+Value Value::object() { return object(std::vector<Member>()); }
+
 Value Value::array(std::vector<Value> items) {
   Value result;
   result.kind_ = Kind::kArray;

@@ -5,6 +5,7 @@
 
 #include <atomic>
 #include <chrono>
+#include <initializer_list>
 #include <thread>
 #include <vector>
 
@@ -12,10 +13,10 @@ namespace amphora {
 namespace {
 
 TEST(ThreadPool, RunsEveryChunkExactlyOnce) {
-  for (const size_t threads : {1, 2, 3, 8}) {
+  for (const size_t threads : std::initializer_list<size_t>{1, 2, 3, 8}) {
     ThreadPool pool(threads);
     EXPECT_EQ(pool.threads(), threads);
-    for (const size_t chunks : {0, 1, 2, 7, 1000}) {
+    for (const size_t chunks : std::initializer_list<size_t>{0, 1, 2, 7, 1000}) {
       std::vector<std::atomic<int>> counts(chunks);
       pool.run(chunks, [&](size_t chunk) { ++counts[chunk]; });
       for (const auto& count : counts) ASSERT_EQ(count, 1);
