@@ -47,6 +47,8 @@ Result<std::vector<DictObject::Entry>> collect_entries(Runtime& runtime, std::st
       entries = source.dict().entries;
     } else {
       AMPHORA_ASSIGN(const std::vector<Value> pairs, iterate(runtime, source));
+      if (!runtime.budget().allows(pairs.size() * 3 * sizeof(DictObject::Entry)))
+        return runtime.budget().error();
       for (const Value& pair : pairs) {
         AMPHORA_ASSIGN(const std::vector<Value> parts, iterate(runtime, pair));
         if (parts.size() != 2) return render_error("dictionary update sequence element has the wrong length");

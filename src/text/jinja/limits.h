@@ -25,6 +25,8 @@ inline constexpr uint32_t kMaxValueDepth = 200;
 inline constexpr size_t kMaxLiveBytes = size_t{32} << 20;
 /// One string; also the whole output.
 inline constexpr size_t kMaxTextBytes = size_t{8} << 20;
+/// Parts or lines that a text is split into.
+inline constexpr size_t kMaxParts = 100'000;
 /// Items of a range(), as Jinja's sandbox has it.
 inline constexpr uint64_t kMaxRangeItems = 100'000;
 

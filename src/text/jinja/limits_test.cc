@@ -84,7 +84,10 @@ std::vector<Hostile> hostile_templates() {
       {"comparisons of large texts",
        big + "{% set t = 'abcdefgh' * 1000000 %}" + many + "{% set x = s == t %}" + end, "steps"},
       {"characters of a large text", big + "{{ s | list | length }}", "value memory"},
-      {"words of a large text", "{% set s = 'a ' * 2000000 %}{{ s.split() | length }}", "value memory"},
+      {"words of a large text", "{% set s = 'a ' * 2000000 %}{{ s.split() | length }}", "parts of a text"},
+      {"lines of a large text", "{% set s = '\\n' * 2000000 %}{{ s.splitlines() | length }}",
+       "parts of a text"},
+      {"indented lines of a large text", "{{ ('\\n' * 2000000) | indent }}", "parts of a text"},
       {"list that holds itself often",
        "{% set ns = namespace(l=[1]) %}{% for i in range(100) %}{% set ns.l = [ns.l, ns.l] %}{% endfor %}{{ "
        "ns.l }}",

@@ -111,6 +111,7 @@ Result<Value> strip_text(Runtime& runtime, const Value& self, Arguments argument
 }
 
 Result<Value> list_of(Runtime& runtime, const std::vector<std::string_view>& parts, const Value& like) {
+  if (parts.size() > kMaxParts) runtime.budget().exceed("parts of a text", kMaxParts);
   if (!runtime.budget().allows(parts.size() * (sizeof(Value) + 200))) return runtime.budget().error();
   std::vector<Value> items;
   items.reserve(parts.size());

@@ -138,8 +138,10 @@ Result<Value> filter_indent(Runtime& runtime, const Value& self, Arguments argum
   TextBuilder out(&runtime.budget());
   if (bound.flag(1, false)) out.append(margin);
   const std::string closed = std::string(text) + "\n";  // so that a last line break counts as a line
+  const auto lines = split_lines(closed, false);
+  if (lines.size() > kMaxParts) runtime.budget().exceed("parts of a text", kMaxParts);
   bool first = true;
-  for (const std::string_view line : split_lines(closed, false)) {
+  for (const std::string_view line : lines) {
     if (!first) {
       out.append("\n");
       if (indents_blank || !line.empty()) out.append(margin);

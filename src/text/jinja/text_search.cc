@@ -8,6 +8,12 @@
 namespace amphora::text::jinja {
 namespace {
 
+// A limit on the number of splits that leads to one part too many at most.
+int64_t bounded(int64_t limit) {
+  const auto most = static_cast<int64_t>(kMaxParts);
+  return limit < 0 ? most : std::min(limit, most);
+}
+
 bool is_line_end(char32_t c) {
   return (c >= 0x0A && c <= 0x0D) || (c >= 0x1C && c <= 0x1E) || c == 0x85 || c == 0x2028 || c == 0x2029;
 }
@@ -42,9 +48,10 @@ size_t last_word_start(std::string_view text) {
 }  // namespace
 
 std::vector<std::string_view> split_at_spaces(std::string_view text, int64_t limit) {
+  limit = bounded(limit);
   std::vector<std::string_view> parts;
   for (text = strip_left(text); !text.empty(); text = strip_left(text)) {
-    if (limit >= 0 && static_cast<int64_t>(parts.size()) >= limit) {
+    if (static_cast<int64_t>(parts.size()) >= limit) {
       parts.push_back(text);  // with the white space at its end
       break;
     }
@@ -56,9 +63,10 @@ std::vector<std::string_view> split_at_spaces(std::string_view text, int64_t lim
 }
 
 std::vector<std::string_view> split_at_spaces_from_right(std::string_view text, int64_t limit) {
+  limit = bounded(limit);
   std::vector<std::string_view> parts;
   for (text = strip_right(text); !text.empty(); text = strip_right(text)) {
-    if (limit >= 0 && static_cast<int64_t>(parts.size()) >= limit) {
+    if (static_cast<int64_t>(parts.size()) >= limit) {
       parts.push_back(text);
       break;
     }
@@ -71,8 +79,9 @@ std::vector<std::string_view> split_at_spaces_from_right(std::string_view text, 
 }
 
 std::vector<std::string_view> split_at(std::string_view text, std::string_view separator, int64_t limit) {
+  limit = bounded(limit);
   std::vector<std::string_view> parts;
-  while (limit < 0 || static_cast<int64_t>(parts.size()) < limit) {
+  while (static_cast<int64_t>(parts.size()) < limit) {
     const size_t offset = text.find(separator);
     if (offset == std::string_view::npos) break;
     parts.push_back(text.substr(0, offset));
@@ -84,8 +93,9 @@ std::vector<std::string_view> split_at(std::string_view text, std::string_view s
 
 std::vector<std::string_view> split_at_from_right(std::string_view text, std::string_view separator,
                                                   int64_t limit) {
+  limit = bounded(limit);
   std::vector<std::string_view> parts;
-  while (limit < 0 || static_cast<int64_t>(parts.size()) < limit) {
+  while (static_cast<int64_t>(parts.size()) < limit) {
     const size_t offset = text.rfind(separator);
     if (offset == std::string_view::npos) break;
     parts.push_back(text.substr(offset + separator.size()));
@@ -99,7 +109,7 @@ std::vector<std::string_view> split_at_from_right(std::string_view text, std::st
 std::vector<std::string_view> split_lines(std::string_view text, bool keep_ends) {
   std::vector<std::string_view> lines;
   size_t start = 0;
-  for (size_t offset = 0; offset < text.size();) {
+  for (size_t offset = 0; offset < text.size() && lines.size() <= kMaxParts;) {
     const size_t end = offset;
     const char32_t c = next_code_point(text, offset);
     if (!is_line_end(c)) continue;
@@ -107,7 +117,7 @@ std::vector<std::string_view> split_lines(std::string_view text, bool keep_ends)
     lines.push_back(text.substr(start, (keep_ends ? offset : end) - start));
     start = offset;
   }
-  if (start < text.size()) lines.push_back(text.substr(start));
+  if (start < text.size() && lines.size() <= kMaxParts) lines.push_back(text.substr(start));
   return lines;
 }
 

@@ -11,6 +11,8 @@
 
 namespace amphora::text::jinja {
 
+// Each gives at most kMaxParts + 1 parts: the caller refuses more than kMaxParts.
+
 /// str.split() without a separator: at runs of white space. `limit` < 0: no limit.
 std::vector<std::string_view> split_at_spaces(std::string_view text, int64_t limit);
 std::vector<std::string_view> split_at_spaces_from_right(std::string_view text, int64_t limit);
