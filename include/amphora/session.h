@@ -110,10 +110,9 @@ std::string_view name_of(Finish finish);  ///< "stop", "length", "interrupted"
 struct GenerateOptions {
   std::optional<uint32_t> max_tokens = {};  ///< absent: to the end of the context
   SamplingOptions sampling = {};
-  std::vector<std::string> stop =
-      {};                          ///< generation ends where one of them begins; it is not part of the text
-  bool ignore_eos = false;         ///< go on after the package's end-of-sequence ids
-  std::stop_token interrupt = {};  ///< looked at before every token and every block of the prompt
+  std::vector<std::string> stop = {};  ///< the text ends where one of them begins
+  bool ignore_eos = false;             ///< go on after the package's end-of-sequence ids
+  std::stop_token interrupt = {};      ///< looked at before every token and every block of the prompt
 };
 
 /// One step of a generation. Pieces never split a character, and text that may become a stop string is held
@@ -125,7 +124,7 @@ struct GeneratedPiece {
 
 struct GenerateResult {
   std::vector<TokenId> ids;  ///< the generated ones; a final end-of-sequence id is not among them
-  std::string text;
+  std::string text;          ///< without a last character that the limit cut in two
   Finish finish = Finish::kLength;
   uint32_t prompt_tokens = 0;
   uint32_t cached_tokens = 0;      ///< of them, those that the session held already

@@ -41,8 +41,11 @@ class TextStream {
     AMPHORA_ASSIGN(const std::string text, decoder_.push(id));
     return matcher_.push(text);
   }
-  Result<std::string> finish() {
-    AMPHORA_ASSIGN(const std::string text, decoder_.finish());
+  /// What was held back. Of a text that was `cut` short, a last character that is not whole is left out.
+  Result<std::string> finish(bool cut) {
+    constexpr std::string_view kReplacement = "\xEF\xBF\xBD";
+    AMPHORA_ASSIGN(std::string text, decoder_.finish());
+    while (cut && text.ends_with(kReplacement)) text.resize(text.size() - kReplacement.size());
     return matcher_.push(text) + matcher_.finish();
   }
   bool stopped() const { return matcher_.stopped(); }
@@ -103,7 +106,6 @@ Result<GenerateResult> generate(Session& session, const Vocabulary& vocabulary,
   engine::Sampler sampler(options.sampling);
   const bool plain_greedy = options.sampling.temperature == 0 && options.sampling.repeat_penalty == 1;
   TextStream stream(vocabulary, options.stop);
-  std::vector<TokenId> sequence(prompt.begin(), prompt.end());
   Clock::time_point first_token = start;
   const auto deliver = [&](std::optional<TokenId> id, const std::string& text) {
     result.text += text;
@@ -119,7 +121,7 @@ Result<GenerateResult> generate(Session& session, const Vocabulary& vocabulary,
       result.finish = Finish::kLength;
       break;
     }
-    const TokenId id = plain_greedy ? session.argmax(*logits) : sampler.sample(*logits, sequence);
+    const TokenId id = plain_greedy ? session.argmax(*logits) : sampler.sample(*logits, session.ids());
     if (result.ids.empty()) {
       first_token = Clock::now();
       result.first_token_seconds = seconds_since(start);
@@ -129,7 +131,6 @@ Result<GenerateResult> generate(Session& session, const Vocabulary& vocabulary,
       break;
     }
     result.ids.push_back(id);
-    sequence.push_back(id);
     AMPHORA_ASSIGN(const std::string text, stream.push(id));
     deliver(id, text);
     result.decode_seconds = seconds_since(first_token);
@@ -144,7 +145,7 @@ Result<GenerateResult> generate(Session& session, const Vocabulary& vocabulary,
     }
     AMPHORA_ASSIGN(logits, session.forward({&id, 1}));
   }
-  AMPHORA_ASSIGN(const std::string rest, stream.finish());
+  AMPHORA_ASSIGN(const std::string rest, stream.finish(result.finish != Finish::kStop));
   deliver(std::nullopt, rest);
   if (stream.stopped()) result.finish = Finish::kStop;
   return result;

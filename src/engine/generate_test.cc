@@ -83,7 +83,24 @@ TEST_F(Generate, PiecesAddUpToTheTextOfTheIds) {
       });
   EXPECT_EQ(streamed, result.text);
   EXPECT_EQ(ids, result.ids);
-  EXPECT_EQ(result.text, vocabulary_->tokenizer()->decode(result.ids, /*skip_special=*/true));
+  EXPECT_TRUE(vocabulary_->tokenizer()->decode(result.ids, /*skip_special=*/true)->starts_with(result.text));
+}
+
+TEST_F(Generate, ALimitInsideACharacterGivesTheTextBeforeIt) {
+  const std::string replacement = "\xEF\xBF\xBD";
+  std::string before;
+  size_t cut = 0;
+  for (uint32_t count = 1; count < 40; ++count) {
+    const auto result = run({.max_tokens = count, .sampling = {.temperature = 1.5, .seed = 5}});
+    const auto whole = vocabulary_->tokenizer()->decode(result.ids, /*skip_special=*/true);
+    ASSERT_TRUE(whole);
+    EXPECT_TRUE(result.text.starts_with(before)) << "a longer run begins with the shorter one";
+    before = result.text;
+    if (*whole == result.text) continue;
+    EXPECT_EQ(*whole, result.text + replacement);
+    ++cut;
+  }
+  EXPECT_GT(cut, 0u) << "no limit fell inside a character";
 }
 
 TEST_F(Generate, StopIdsEndItAndAreNotPartOfIt) {
