@@ -18,7 +18,9 @@ namespace amphora {
 namespace {
 
 std::unexpected<Error> system_error(int error, std::string_view what, const std::filesystem::path& path) {
-  const Fault fault = error == ENOENT || error == ENOTDIR ? Fault::kNotFound : Fault::kIo;
+  // A name that is too long for the file system cannot be there.
+  const Fault fault =
+      error == ENOENT || error == ENOTDIR || error == ENAMETOOLONG ? Fault::kNotFound : Fault::kIo;
   return fail(fault, fmt::format("cannot {} {}: {}", what, path.string(), std::strerror(error)));
 }
 
@@ -33,8 +35,14 @@ struct UnfinishedSlot {
 };
 std::array<UnfinishedSlot, kMaxUnfinished> unfinished_files;
 
+std::string absolute_text(const std::filesystem::path& path) {
+  std::error_code error;  // a current folder that is gone: the relative name is the best there is
+  const std::filesystem::path absolute = std::filesystem::absolute(path, error);
+  return error ? path.string() : absolute.string();
+}
+
 void remember_unfinished(const std::filesystem::path& path) {
-  const std::string text = std::filesystem::absolute(path).string();
+  const std::string text = absolute_text(path);
   if (text.size() >= kMaxUnfinishedPath) return;
   for (UnfinishedSlot& slot : unfinished_files) {
     if (slot.claimed.exchange(true)) continue;
@@ -45,7 +53,7 @@ void remember_unfinished(const std::filesystem::path& path) {
 }
 
 void forget_unfinished(const std::filesystem::path& path) {
-  const std::string text = std::filesystem::absolute(path).string();
+  const std::string text = absolute_text(path);
   for (UnfinishedSlot& slot : unfinished_files) {
     if (!slot.active.load() || text != slot.path.data()) continue;
     slot.active.store(false);

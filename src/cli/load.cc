@@ -38,7 +38,8 @@ Result<LoadedModel> load_model(const Globals& globals, const SessionArguments& a
 }
 
 Result<std::shared_ptr<const text::Tokenizer>> load_tokenizer(const std::string& path) {
-  if (!std::filesystem::is_directory(path)) {
+  std::error_code ignored;
+  if (!std::filesystem::is_directory(path, ignored)) {
     AMPHORA_ASSIGN(const auto mapped, MappedFile::open(path));
     const std::string_view content = as_text(mapped->bytes());
     const size_t first = content.find_first_not_of(" \t\r\n");

@@ -83,6 +83,8 @@ int run(int argc, char** argv) {
   CLI::App* completion = app.add_subcommand("completion", "a shell's completion script, on stdout");
   completion->add_option("SHELL", shell, "bash, zsh, fish or powershell")->required();
 
+  const std::string overview = app.help();  // before parsing: afterwards it is the chosen verb's
+
   if (argc > 1 && argv[1][0] != '-' && find_verb(argv[1]) == nullptr && argv[1] != help->get_name() &&
       argv[1] != completion->get_name())
     return unknown_verb(argv[1]);
@@ -99,12 +101,12 @@ int run(int argc, char** argv) {
 
   const auto chosen = app.get_subcommands();
   if (chosen.empty() || (chosen.front() == help && help_verb.empty())) {
-    print(app.help());
+    print(overview);
     return chosen.empty() ? exit_status(Fault::kUsage) : 0;
   }
   if (chosen.front() == help) {
     if (find_verb(help_verb) == nullptr) return unknown_verb(help_verb);
-    print(app.get_subcommand(help_verb)->help());
+    print(app.get_subcommand(help_verb)->help(app.get_name()));
     return 0;
   }
 

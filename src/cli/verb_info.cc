@@ -99,7 +99,8 @@ void add_cmf_facts(json::Value& document, const cmf::CmfFile& file, const std::s
   document.set("shard", file.shard() ? json::Value::object({{"no", count_value(file.shard()->no)},
                                                             {"count", count_value(file.shard()->count)}})
                                      : json::Value());
-  const bool is_signed = std::filesystem::exists(path + ".sig");
+  std::error_code ignored;
+  const bool is_signed = std::filesystem::exists(path + ".sig", ignored);
   document.set("signature", text_value(is_signed ? "present" : "absent"));
   const json::Value* provenance = file.header().find_present("provenance");
   document.set("provenance", provenance == nullptr ? json::Value() : *provenance);
@@ -162,7 +163,7 @@ Result<int> info(const Arguments& arguments, const Globals& globals) {
   const Totals totals = total_of(*package);
   json::Value document = json::Value::object(
       {{"file", text_value(arguments.file)}, {"format", text_value(name_of_format(package->format))}});
-  if (!std::filesystem::is_directory(arguments.file)) {
+  if (package->format != PackageFormat::kHuggingFace) {
     AMPHORA_ASSIGN(const File file, File::open(arguments.file));
     document.set("file_bytes", count_value(file.size()));
   }

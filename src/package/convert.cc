@@ -54,6 +54,7 @@ json::Value provenance_of(const Package& package, const ConvertOptions& options)
   provenance.set("tool", json::Value::string(options.tool));
   provenance.set("source_format", json::Value::string(std::string(name_of(package.format))));
   provenance.set("source_file", json::Value::string(base_name(package.path)));
+  cmf::promise_canonical_layout(provenance);
   return provenance;
 }
 

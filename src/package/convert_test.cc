@@ -130,7 +130,7 @@ TEST(Convert, RecordsWhereItCameFromWithoutPathsOrTimes) {
   ASSERT_TRUE(convert(*opened(slashed), folder / "out.cmf", to("q8")));
   const auto written = opened(folder / "out.cmf");
   EXPECT_EQ(json::dump(written->provenance),
-            R"({"tool":"amphora test","source_format":"huggingface","source_file":"qwen2"})");
+            R"({"tool":"amphora test","source_format":"huggingface","source_file":"qwen2","layout":"canonical"})");
   EXPECT_EQ(written->header.find("quant_type")->text(), "Q8_ROW");
   std::vector<std::string> keys;
   for (const json::Member& member : written->header.members()) keys.push_back(member.key);

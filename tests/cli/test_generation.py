@@ -77,7 +77,7 @@ class Generation(harness.CommandLineTest):
         template = self.folder / "t.jinja"
         template.write_text("{{ raise_exception('roles must alternate') }}")
         request = self.folder / "request.json"
-        request.write_text("[]")
+        request.write_text(json.dumps([{"role": "user", "content": "hi"}]))
         result = harness.run("render", template, request, "--json")
         self.assertEqual(result.status, 1)
         self.assertIn("roles must alternate", result.json()["error"])

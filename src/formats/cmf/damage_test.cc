@@ -84,6 +84,30 @@ TEST(Damage, EveryFlippedByteIsFound) {
   EXPECT_EQ(unseen, 3 * padding);
 }
 
+TEST(Damage, EveryFlippedByteOfAFileThatPromisesItsLayoutIsFound) {
+  NewFile file = testing::small_file();
+  json::Value provenance = json::Value::object();
+  promise_canonical_layout(provenance);
+  file.header.set("provenance", provenance);
+  const TemporaryFolder folder;
+  ASSERT_TRUE(testing::write_small_file(folder / "small.cmf", file));
+  const std::string bytes = read_text(folder / "small.cmf");
+  EXPECT_TRUE(verify_bytes(as_bytes(bytes), std::nullopt).findings.empty());
+  std::string damaged = bytes;
+  for (size_t at = 0; at < bytes.size(); ++at) {
+    for (int bit = 0; bit < 8; ++bit) {
+      damaged[at] = static_cast<char>(bytes[at] ^ (1 << bit));
+      EXPECT_FALSE(verify_bytes(as_bytes(damaged), std::nullopt).findings.empty()) << at << " bit " << bit;
+    }
+    damaged[at] = bytes[at];
+  }
+  damaged += '\x01';
+  const VerifyReport report = verify_bytes(as_bytes(damaged), std::nullopt);
+  EXPECT_TRUE(report.valid());
+  EXPECT_EQ(testing::summaries(report.findings),
+            std::vector{"note Layout envelope " + std::to_string(bytes.size())});
+}
+
 TEST(Damage, GapsBetweenTensorsAreNotedAndLeaveTheFileValid) {
   std::string bytes = small_file_bytes();
   const auto file = CmfFile::open(as_bytes(bytes));

@@ -13,7 +13,7 @@ struct CodeRow {
   Fault fault;
 };
 
-constexpr std::array<CodeRow, 14> kCodes = {{
+constexpr std::array<CodeRow, 15> kCodes = {{
     {Code::kInvalidMagic, "InvalidMagic", Level::kError, Fault::kCorrupt},
     {Code::kUnsupportedVersion, "UnsupportedVersion", Level::kError, Fault::kUnsupported},
     {Code::kUnsupportedFeature, "UnsupportedFeature", Level::kError, Fault::kUnsupported},
@@ -28,6 +28,7 @@ constexpr std::array<CodeRow, 14> kCodes = {{
     {Code::kStrayHash, "StrayHash", Level::kNote, Fault::kCorrupt},
     {Code::kFeatureBit, "FeatureBit", Level::kNote, Fault::kCorrupt},
     {Code::kDeadBytes, "DeadBytes", Level::kNote, Fault::kCorrupt},
+    {Code::kLayout, "Layout", Level::kNote, Fault::kCorrupt},
 }};
 
 constexpr bool in_order_of_code() {

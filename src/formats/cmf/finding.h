@@ -10,7 +10,7 @@
 
 namespace amphora::cmf {
 
-/// One code per kind of fault; the last four are notes, which leave a file valid.
+/// One code per kind of fault; the last five are notes, which leave a file valid.
 enum class Code : uint8_t {
   kInvalidMagic,
   kUnsupportedVersion,
@@ -26,6 +26,7 @@ enum class Code : uint8_t {
   kStrayHash,
   kFeatureBit,
   kDeadBytes,
+  kLayout,
 };
 
 enum class Section : uint8_t {

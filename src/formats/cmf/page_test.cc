@@ -60,7 +60,7 @@ TEST(Page, NamesTheElementTypes) {
 
 TEST(Page, NamesEveryErrorCodeAndNote) {
   const std::string text = page();
-  for (int code = 0; code <= static_cast<int>(Code::kDeadBytes); ++code)
+  for (int code = 0; code <= static_cast<int>(Code::kLayout); ++code)
     EXPECT_THAT(text, HasSubstr(std::string(name_of(static_cast<Code>(code)))));
   EXPECT_THAT(text, HasSubstr("Sections are named envelope, header, dir, data, masks, vocab, index, sig."));
   for (int section = 0; section <= static_cast<int>(Section::kSignature); ++section)

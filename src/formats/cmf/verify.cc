@@ -6,6 +6,7 @@
 
 #include "crypto/hash64.h"
 #include "crypto/hex.h"
+#include "formats/cmf/writer.h"
 #include "quant/codec.h"
 
 namespace amphora::cmf {
@@ -31,6 +32,7 @@ class Verifier {
     check_padding();
     check_feature_bits();
     check_dead_bytes();
+    check_layout();
     return std::move(findings_);
   }
 
@@ -111,26 +113,54 @@ class Verifier {
           "SKILL_FILE does not match the skill records");
   }
 
-  /// Bytes of the data window that belong to nobody should be zeros.
-  void check_dead_bytes() {
-    const Span& window = file_.envelope().place(Section::kData);
+  struct Nonzero {
+    uint64_t count = 0, first = 0;
+  };
+  /// The nonzero bytes of `range` that no tensor and none of `sections` owns.
+  Nonzero unowned_bytes(const Span& range, std::span<const Section> sections) const {
     std::vector<Span> owned;
-    owned.reserve(file_.tensors().size() + kPlacedSections.size() + 1);
+    owned.reserve(file_.tensors().size() + sections.size() + 2);
+    owned.push_back({0, kEnvelopeBytes});
     for (const TensorRecord& tensor : file_.tensors()) owned.push_back({tensor.offset, tensor.bytes});
-    for (const Section section : kPlacedSections)
-      if (section != Section::kData) owned.push_back(file_.envelope().place(section));
-    owned.push_back({window.end(), 0});
+    for (const Section section : sections) owned.push_back(file_.envelope().place(section));
+    owned.push_back({range.end(), 0});
     std::ranges::sort(owned, {}, &Span::offset);
-    uint64_t at = window.offset, dead = 0, first = 0;
+    Nonzero nonzero;
+    uint64_t at = range.offset;
     for (const Span& span : owned) {
-      for (; at < std::min(span.offset, window.end()); ++at) {
+      for (; at < std::min(span.offset, range.end()); ++at) {
         if (file_.bytes()[at] == std::byte{0}) continue;
-        if (dead++ == 0) first = at;
+        if (nonzero.count++ == 0) nonzero.first = at;
       }
       at = std::max(at, span.end());
     }
-    if (dead != 0)
-      add(Code::kDeadBytes, Section::kData, first, std::to_string(dead) + " nonzero bytes belong to nothing");
+    return nonzero;
+  }
+
+  /// Bytes of the data window that belong to nobody should be zeros.
+  void check_dead_bytes() {
+    std::vector<Section> others(kPlacedSections.begin(), kPlacedSections.end());
+    std::erase(others, Section::kData);
+    const Nonzero dead = unowned_bytes(file_.envelope().place(Section::kData), others);
+    if (dead.count != 0)
+      add(Code::kDeadBytes, Section::kData, dead.first,
+          std::to_string(dead.count) + " nonzero bytes belong to nothing");
+  }
+
+  /// What only a file that promises the canonical layout can be held to: bytes that no hash covers.
+  void check_layout() {
+    if (!promises_canonical_layout(file_.header())) return;
+    const Span& window = file_.envelope().place(Section::kData);
+    uint64_t tensors_end = window.offset;
+    for (const TensorRecord& tensor : file_.tensors()) tensors_end = std::max(tensors_end, tensor.end());
+    if (window.end() != tensors_end)
+      add(Code::kLayout, Section::kEnvelope, place_field(Section::kData) + 8,
+          "the data section reaches " + std::to_string(window.end() - tensors_end) +
+              " bytes past its last tensor");
+    const Nonzero stray = unowned_bytes({0, file_.bytes().size()}, kPlacedSections);
+    if (stray.count != 0)
+      add(Code::kLayout, Section::kEnvelope, stray.first,
+          std::to_string(stray.count) + " nonzero bytes stand between the sections or behind the last");
   }
 
   const CmfFile& file_;

@@ -176,6 +176,16 @@ Result<Plan> plan_file(const NewFile& file) {
 
 }  // namespace
 
+void promise_canonical_layout(json::Value& provenance) {
+  provenance.set("layout", json::Value::string("canonical"));
+}
+
+bool promises_canonical_layout(const json::Value& header) {
+  const json::Value* provenance = header.find_present("provenance");
+  const json::Value* layout = provenance == nullptr ? nullptr : provenance->find_present("layout");
+  return layout != nullptr && layout->is_string() && layout->text() == "canonical";
+}
+
 std::string_view quant_type_of(std::span<const NewTensor> tensors) {
   const auto name = [](DType dtype) -> std::string_view {
     switch (dtype) {

@@ -43,6 +43,12 @@ struct NewFile {
 /// these.
 std::string_view quant_type_of(std::span<const NewTensor> tensors);
 
+/// Sets `layout` = "canonical" in a header's provenance: the promise that the file has the layout of §4,
+/// which makes `verify` look at the bytes that no hash covers. CmfWriter keeps it; whoever grows or patches a
+/// file in place drops it.
+void promise_canonical_layout(json::Value& provenance);
+bool promises_canonical_layout(const json::Value& header);
+
 /// create(), write() every tensor's payload in the declared order, finish(). The file appears under its name
 /// only when finish() has succeeded; its bytes depend on nothing but the arguments.
 class CmfWriter {
