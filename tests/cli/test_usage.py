@@ -15,7 +15,7 @@ class Usage(harness.CommandLineTest):
         for verb in VERBS:
             self.assertIn(verb, overview)
             text = self.ok(verb, "--help").out.decode()
-            self.assertIn(f"Example: amphora {verb} ", text + " ")
+            self.assertIn(f"Example: amphora {verb}", text)
             self.assertEqual(self.ok("help", verb).out.decode(), text)
 
     def test_version(self):
