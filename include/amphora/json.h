@@ -75,6 +75,8 @@ class Value {
 
  private:
   friend class Builder;
+  static Value number_text(std::string text);
+
   Kind kind_ = Kind::kNull;
   bool bool_ = false;
   std::string text_;

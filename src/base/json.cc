@@ -43,10 +43,12 @@ class Builder {
   bool boolean(bool value) { return add(Value::boolean(value)); }
   bool number_integer(Sax::number_integer_t value) {
     // A non-negative integer comes as unsigned, so zero here was written "-0".
-    return add(number_of(value == 0 ? "-0" : std::to_string(value)));
+    return add(Value::number_text(value == 0 ? "-0" : std::to_string(value)));
   }
-  bool number_unsigned(Sax::number_unsigned_t value) { return add(number_of(std::to_string(value))); }
-  bool number_float(Sax::number_float_t, const Sax::string_t& text) { return add(number_of(text)); }
+  bool number_unsigned(Sax::number_unsigned_t value) {
+    return add(Value::number_text(std::to_string(value)));
+  }
+  bool number_float(Sax::number_float_t, const Sax::string_t& text) { return add(Value::number_text(text)); }
   bool string(Sax::string_t& text) { return add(Value::string(std::move(text))); }
   bool binary(Sax::binary_t&) { return false; }
 
@@ -82,13 +84,6 @@ class Builder {
     std::string key;
     std::unordered_set<std::string> keys;
   };
-
-  static Value number_of(std::string text) {
-    Value value;
-    value.kind_ = Kind::kNumber;
-    value.text_ = std::move(text);
-    return value;
-  }
 
   // "[json.exception.parse_error.101] parse error at line 1, column 5: syntax error …": the last part is for
   // people.
@@ -200,30 +195,18 @@ std::optional<T> whole_number(std::string_view text) {
 
 }  // namespace
 
-Value Value::integer(int64_t value) {
+Value Value::number_text(std::string text) {
   Value result;
   result.kind_ = Kind::kNumber;
-  result.text_ = shortest_text(value);
+  result.text_ = std::move(text);
   return result;
 }
-Value Value::unsigned_integer(uint64_t value) {
-  Value result;
-  result.kind_ = Kind::kNumber;
-  result.text_ = shortest_text(value);
-  return result;
-}
-Value Value::number(double value) {
-  Value result;
-  result.kind_ = Kind::kNumber;
-  result.text_ = shortest_text(value);
-  return result;
-}
-Value Value::number(float value) {
-  Value result;
-  result.kind_ = Kind::kNumber;
-  result.text_ = shortest_text(value);
-  return result;
-}
+
+Value Value::integer(int64_t value) { return number_text(shortest_text(value)); }
+Value Value::unsigned_integer(uint64_t value) { return number_text(shortest_text(value)); }
+Value Value::number(double value) { return number_text(shortest_text(value)); }
+Value Value::number(float value) { return number_text(shortest_text(value)); }
+
 Value Value::array() { return array(std::vector<Value>()); }
 Value Value::object() { return object(std::vector<Member>()); }
 

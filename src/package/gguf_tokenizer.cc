@@ -13,6 +13,7 @@
 #include "package/gguf_merges.h"
 #include "package/gguf_metadata.h"
 #include "package/gguf_vocabulary.h"
+#include "unicode/utf8.h"
 
 namespace amphora::package {
 namespace {
@@ -281,7 +282,8 @@ Result<const PreTokenizer*> choose_pre_tokenizer(MetadataReader& metadata) {
 Result<std::optional<std::string>> read_chat_template(const gguf::Directory& directory) {
   MetadataReader metadata(directory, "tokenizer.");
   const auto chat_template = metadata.find_string("chat_template");
-  if (chat_template && !is_utf8(*chat_template)) metadata.reject("chat_template", "the text is not UTF-8");
+  if (chat_template && !unicode::is_utf8(*chat_template))
+    metadata.reject("chat_template", "the text is not UTF-8");
   AMPHORA_TRY(metadata.status());
   return chat_template ? std::optional<std::string>(*chat_template) : std::nullopt;
 }

@@ -287,15 +287,6 @@ TEST(GgufTokenizer, RefusesByteTokensOfAnySpellingButOne) {
   }
 }
 
-TEST(GgufTokenizer, TellsUtf8FromOtherBytes) {
-  for (const char* text :
-       {"", "a", "é", "\u2581", "\U0001F600", "\xED\x9F\xBF", "\xEE\x80\x80", "\xF4\x8F\xBF\xBF"})
-    EXPECT_TRUE(is_utf8(text)) << text;
-  for (const char* text : {"\x80", "\xC3", "\xC0\xAF", "\xE0\x9F\xBF", "\xED\xA0\x80", "\xF0\x8F\xBF\xBF",
-                           "\xF4\x90\x80\x80", "\xF8\x88\x80\x80\x80", "a\xE2\x96"})
-    EXPECT_FALSE(is_utf8(text)) << text;
-}
-
 TEST(GgufTokenizer, RebuildsATokenizerThatOurReaderTakes) {
   // Ids of the CMF reference implementation for the same vocabulary.
   const auto mapping = MappedFile::open(amphora::testing::test_data("gguf/qwen2_q8_0.gguf"));

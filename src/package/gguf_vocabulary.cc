@@ -5,28 +5,12 @@
 
 #include <cmath>
 
+#include "unicode/utf8.h"
+
 namespace amphora::package {
 namespace {
 
 constexpr int64_t kLastTokenType = static_cast<int64_t>(TokenType::kByte);
-
-/// Length of the well-formed character at the start of `text`, or 0 (the Unicode Standard, table 3-7).
-size_t character_bytes(std::string_view text) {
-  const auto byte = [&](size_t i) { return i < text.size() ? static_cast<uint8_t>(text[i]) : uint8_t{0}; };
-  const auto continues = [&](size_t i) { return (byte(i) & 0xC0) == 0x80; };
-  const uint8_t lead = byte(0);
-  if (lead < 0x80) return 1;
-  if (lead >= 0xC2 && lead <= 0xDF) return continues(1) ? 2 : 0;
-  if (lead >= 0xE0 && lead <= 0xEF) {
-    const bool fits = lead == 0xE0 ? byte(1) >= 0xA0 : lead != 0xED || byte(1) < 0xA0;
-    return fits && continues(1) && continues(2) ? 3 : 0;
-  }
-  if (lead >= 0xF0 && lead <= 0xF4) {
-    const bool fits = lead == 0xF0 ? byte(1) >= 0x90 : lead != 0xF4 || byte(1) < 0x90;
-    return fits && continues(1) && continues(2) && continues(3) ? 4 : 0;
-  }
-  return 0;
-}
 
 std::optional<uint8_t> upper_hex_digit(char c) {
   if (c >= '0' && c <= '9') return static_cast<uint8_t>(c - '0');
@@ -85,7 +69,7 @@ Result<Vocabulary> read_vocabulary(MetadataReader& metadata) {
   vocabulary.ids.reserve(vocabulary.tokens.size());
   for (uint32_t id = 0; id < vocabulary.tokens.size(); ++id) {
     const std::string_view token = vocabulary.tokens[id];
-    if (token.empty() || !is_utf8(token)) {
+    if (token.empty() || !unicode::is_utf8(token)) {
       metadata.reject("tokens", fmt::format("token {} is {}", id, token.empty() ? "empty" : "not UTF-8"));
       break;
     }
@@ -109,15 +93,6 @@ std::optional<uint8_t> byte_of_token(std::string_view token) {
   const auto low = upper_hex_digit(token[4]);
   if (!high || !low) return std::nullopt;
   return static_cast<uint8_t>(*high << 4 | *low);
-}
-
-bool is_utf8(std::string_view text) {
-  while (!text.empty()) {
-    const size_t bytes = character_bytes(text);
-    if (bytes == 0) return false;
-    text.remove_prefix(bytes);
-  }
-  return true;
 }
 
 }  // namespace amphora::package

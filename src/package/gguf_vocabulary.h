@@ -32,7 +32,4 @@ Result<Vocabulary> read_vocabulary(MetadataReader& metadata);
 /// The byte of a token spelled <0xHH> (two upper-case digits), or empty.
 std::optional<uint8_t> byte_of_token(std::string_view token);
 
-/// Whether the bytes are UTF-8: no overlong forms, no surrogates, nothing above U+10FFFF.
-bool is_utf8(std::string_view text);
-
 }  // namespace amphora::package

@@ -70,5 +70,14 @@ TEST(Utf8, WalksOverCodePointsWithTheirPlaces) {
   EXPECT_EQ(seen, wanted);
 }
 
+TEST(Utf8, TellsUtf8FromOtherBytes) {
+  for (const char* text :
+       {"", "a", "é", "\u2581", "\U0001F600", "\xED\x9F\xBF", "\xEE\x80\x80", "\xF4\x8F\xBF\xBF"})
+    EXPECT_TRUE(is_utf8(text)) << text;
+  for (const char* text : {"\x80", "\xC3", "\xC0\xAF", "\xE0\x9F\xBF", "\xED\xA0\x80", "\xF0\x8F\xBF\xBF",
+                           "\xF4\x90\x80\x80", "\xF8\x88\x80\x80\x80", "a\xE2\x96"})
+    EXPECT_FALSE(is_utf8(text)) << text;
+}
+
 }  // namespace
 }  // namespace amphora::unicode

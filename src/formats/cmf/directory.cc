@@ -8,6 +8,7 @@
 #include "base/byte_writer.h"
 #include "base/checked.h"
 #include "quant/codec.h"
+#include "unicode/utf8.h"
 
 namespace amphora::cmf {
 namespace {
@@ -55,7 +56,7 @@ class DirectoryReader {
       return bad(Code::kParse, at, {}, "the name lies outside the name pool");
     if (name_bytes == 0) return bad(Code::kParse, at + kNameLengthField, {}, "the name is empty");
     const std::string_view name = as_text(pool_.subspan(name_offset, name_bytes));
-    if (!is_utf8(name)) return bad(Code::kParse, at, {}, "the name is not UTF-8");
+    if (!unicode::is_utf8(name)) return bad(Code::kParse, at, {}, "the name is not UTF-8");
     if (!names_.insert(name).second) return bad(Code::kParse, at, name, "an earlier record has this name");
     return name;
   }
@@ -198,30 +199,6 @@ ByteVector encode_directory(std::span<const TensorRecord> tensors, uint64_t data
   }
   for (const TensorRecord& tensor : tensors) out.write_bytes(as_bytes(tensor.name));
   return std::move(out).take();
-}
-
-bool is_utf8(std::string_view text) {
-  const auto byte = [&](size_t i) { return static_cast<unsigned char>(text[i]); };
-  for (size_t i = 0; i < text.size();) {
-    const unsigned lead = byte(i);
-    const size_t length = lead < 0x80                   ? 1
-                          : lead >= 0xC2 && lead < 0xE0 ? 2
-                          : lead >= 0xE0 && lead < 0xF0 ? 3
-                                                        : 4;
-    if (lead >= 0x80 && (lead < 0xC2 || lead > 0xF4)) return false;
-    if (length > text.size() - i) return false;
-    for (size_t k = 1; k < length; ++k)
-      if ((byte(i + k) & 0xC0) != 0x80) return false;
-    if (length > 2) {
-      const unsigned second = byte(i + 1);
-      if (lead == 0xE0 && second < 0xA0) return false;  // overlong
-      if (lead == 0xED && second > 0x9F) return false;  // surrogates
-      if (lead == 0xF0 && second < 0x90) return false;  // overlong
-      if (lead == 0xF4 && second > 0x8F) return false;  // above U+10FFFF
-    }
-    i += length;
-  }
-  return true;
 }
 
 }  // namespace amphora::cmf

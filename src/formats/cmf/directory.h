@@ -49,7 +49,4 @@ Checked<std::vector<TensorRecord>> decode_directory(Bytes file, const Envelope& 
 /// payload offsets count from `data_offset`.
 ByteVector encode_directory(std::span<const TensorRecord> tensors, uint64_t data_offset);
 
-/// Whether the bytes are well-formed UTF-8.
-bool is_utf8(std::string_view text);
-
 }  // namespace amphora::cmf

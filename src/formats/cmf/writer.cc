@@ -17,6 +17,7 @@
 #include "formats/cmf/skills.h"
 #include "formats/cmf/sparse_index.h"
 #include "quant/codec.h"
+#include "unicode/utf8.h"
 
 namespace amphora::cmf {
 namespace {
@@ -48,7 +49,7 @@ uint64_t align(uint64_t value, uint64_t alignment) {
 }
 
 Result<uint64_t> checked_payload_bytes(const NewTensor& tensor) {
-  if (tensor.name.empty() || tensor.name.size() > kMaxNameBytes || !is_utf8(tensor.name))
+  if (tensor.name.empty() || tensor.name.size() > kMaxNameBytes || !unicode::is_utf8(tensor.name))
     return refuse(tensor.name, "a tensor's name is 1 to 65535 bytes of UTF-8");
   const quant::Codec* codec = quant::find_codec(tensor.dtype);
   if (!codec) return refuse(tensor.name, "unknown dtype");
