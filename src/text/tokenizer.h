@@ -31,7 +31,7 @@ class Tokenizer {
   /// Ids of a text. The text should be UTF-8; ill-formed bytes are replaced by U+FFFD as Python's "replace"
   /// handler does.
   Result<std::vector<TokenId>> encode(std::string_view text, const EncodeOptions& options = {}) const;
-  /// Text of a whole sequence. Unknown ids are an error.
+  /// Text of a whole sequence. An unknown id is the caller's fault (kUsage).
   Result<std::string> decode(std::span<const TokenId> ids, bool skip_special = false) const;
   /// The token as it stands in the vocabulary; null if the id is unknown.
   const std::string* find_piece(TokenId id) const;

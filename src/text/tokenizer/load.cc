@@ -18,6 +18,10 @@ std::unexpected<Error> corrupt(std::string_view place, std::string_view what) {
   return fail_at(Fault::kCorrupt, {}, std::string(place), std::nullopt, fmt::format("tokenizer: {}", what));
 }
 
+std::unexpected<Error> out_of_memory(std::string_view json) {
+  return fail(Fault::kIo, fmt::format("tokenizer: out of memory for {} bytes of JSON", json.size()));
+}
+
 // The parts of the file besides the model, as they stand there.
 struct Sections {
   json::Value added_tokens, normalizer, pre_tokenizer, post_processor, decoder;
@@ -112,11 +116,12 @@ Status build_parts(const Sections& sections, Tokenizer::Impl& impl) {
 
 Result<std::unique_ptr<Tokenizer::Impl>> load_tokenizer(std::string_view json) {
   const simdjson::padded_string padded(json);
+  if (padded.data() == nullptr) return out_of_memory(json);  // simdjson takes it for an empty document
   ondemand::parser parser;
   ondemand::document document;
   ondemand::object root;
   if (const auto error = parser.iterate(padded).get(document))
-    return corrupt("$", simdjson::error_message(error));
+    return error == simdjson::MEMALLOC ? out_of_memory(json) : corrupt("$", simdjson::error_message(error));
   if (const auto error = document.get_object().get(root)) return corrupt("$", simdjson::error_message(error));
 
   auto impl = std::make_unique<Tokenizer::Impl>();

@@ -56,7 +56,7 @@ Status push_piece(const Tokenizer::Impl& impl, TokenId id, bool skip_special, De
     return chain.push(token->decoded);
   }
   const std::string* piece = impl.vocabulary.find_piece(id);
-  if (piece == nullptr) return fail(Fault::kNotFound, fmt::format("tokenizer: there is no token {}", id));
+  if (piece == nullptr) return fail(Fault::kUsage, fmt::format("tokenizer: there is no token {}", id));
   return chain.push(*piece);
 }
 

@@ -2,9 +2,11 @@
 // refused.
 #include "text/tokenizer.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <fstream>
+#include <limits>
 #include <sstream>
 #include <thread>
 
@@ -12,6 +14,8 @@
 
 namespace amphora::text {
 namespace {
+
+using ::testing::HasSubstr;
 
 std::string tiny_llama_json() {
   std::ifstream in(testing::test_data("hf/tiny/llama/tokenizer.json"), std::ios::binary);
@@ -86,11 +90,21 @@ TEST(Tokenizer, ReplacesIllFormedTextAsPythonDoes) {
   EXPECT_EQ(tokenizer->encode("\xE4\xBD", {.add_special = false}).value(), byte_ids("\uFFFD"));
 }
 
+TEST(Tokenizer, SaysThatMemoryRanOut) {
+  // With its padding this length exceeds the address space: the allocation fails before anything is read.
+  const std::string json = small_json();
+  const auto tokenizer =
+      Tokenizer::from_json(std::string_view(json.data(), std::numeric_limits<size_t>::max()));
+  ASSERT_FALSE(tokenizer);
+  EXPECT_EQ(tokenizer.error().fault, Fault::kIo);
+  EXPECT_THAT(tokenizer.error().message, HasSubstr("out of memory"));
+}
+
 TEST(Tokenizer, RefusesAnIdThatItDoesNotHave) {
   const auto tokenizer = load(small_json());
   const auto text = tokenizer->decode(std::vector<TokenId>{259, 264});
   ASSERT_FALSE(text);
-  EXPECT_EQ(text.error().fault, Fault::kNotFound);
+  EXPECT_EQ(text.error().fault, Fault::kUsage);
   StreamDecoder stream(tokenizer, false);
   EXPECT_FALSE(stream.push(4'000'000'000u));
 }
