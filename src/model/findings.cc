@@ -5,9 +5,14 @@
 #include <charconv>
 #include <cstdint>
 #include <optional>
+#include <ranges>
+#include <span>
 
 namespace amphora::model {
 namespace {
+
+/// How many of a kind are named: a model of another make can differ in every tensor of every layer.
+constexpr size_t kMostNamed = 8;
 
 // "model.layers.12.mlp.up_proj.weight" in three parts; without a layer number the head is the whole name.
 struct LayeredName {
@@ -45,9 +50,12 @@ void append(std::string& text, std::string_view part) {
   text += part;
 }
 
-std::string join(const std::vector<std::string>& parts) {
+std::string and_more(size_t count) { return "… and " + std::to_string(count) + " more"; }
+
+std::string join(std::span<const std::string> parts) {
   std::string text;
-  for (const std::string& part : parts) append(text, part);
+  for (const std::string& part : parts.first(std::min(parts.size(), kMostNamed))) append(text, part);
+  if (parts.size() > kMostNamed) append(text, and_more(parts.size() - kMostNamed));
   return text;
 }
 
@@ -69,12 +77,15 @@ std::string list_names(const std::vector<std::string>& names) {
     if (parts.layer) group->layers.push_back(*parts.layer);
   }
   std::string text;
-  for (const Group& group : groups) {
+  size_t named = 0;
+  for (const Group& group : groups | std::views::take(kMostNamed)) {
     if (!text.empty()) text += ", ";
     text += group.head;
     if (!group.layers.empty()) text += list_layers(group.layers);
     text += group.tail;
+    named += std::max<size_t>(group.layers.size(), 1);
   }
+  if (groups.size() > kMostNamed) text += ", " + and_more(names.size() - named);
   return text;
 }
 

@@ -1,4 +1,4 @@
-// What stands between a package and a plan, gathered so that one error names all of it.
+// What stands between a package and a plan, gathered so that one error tells all of it.
 #pragma once
 
 #include <string>
@@ -20,6 +20,7 @@ class Findings {
   void unused(std::string_view tensor) { unused_.emplace_back(tensor); }
 
   bool empty() const;
+  /// Names the first few findings of each kind and counts the rest.
   /// kUnsupported if anything is unsupported, else kCorrupt; the code is "Missing" if tensors are missing.
   Error error() const;
 
@@ -33,7 +34,7 @@ class Findings {
 };
 
 /// Names in one line; those that differ only in their layer are written once:
-/// `model.layers.{0-3,7}.mlp.up_proj.weight`.
+/// `model.layers.{0-3,7}.mlp.up_proj.weight`. After the first few the rest is only counted.
 std::string list_names(const std::vector<std::string>& names);
 
 }  // namespace amphora::model

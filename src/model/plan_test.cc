@@ -82,6 +82,26 @@ TEST(Plan, NamesAllThatIsMissingUnusedOrMisshapenAtOnce) {
   EXPECT_THAT(plan.error().message, HasSubstr("unused tensors: model.layers.0.self_attn.rel_pos.weight"));
 }
 
+TEST(Findings, NameTheFirstOfEachKindAndCountTheRest) {
+  Findings findings;
+  for (int i = 0; i < 128; ++i) {
+    const std::string number = std::to_string(i);
+    findings.contradiction("c" + number);
+    findings.unsupported("u" + number);
+    findings.missing("m" + number);
+    for (int layer = 0; layer < 2; ++layer)
+      findings.unused("layers." + std::to_string(layer) + ".x" + number);
+    findings.unsupported_operator("gated delta net", "o" + number);
+  }
+  EXPECT_EQ(
+      findings.error().message,
+      "this model cannot run: gated delta net (o0, o1, o2, o3, o4, o5, o6, o7, … and 120 more) is not "
+      "supported; u0; u1; u2; u3; u4; u5; u6; u7; … and 120 more; c0; c1; c2; c3; c4; c5; c6; c7; … and "
+      "120 more; missing tensors: m0, m1, m2, m3, m4, m5, m6, m7, … and 120 more; unused tensors: "
+      "layers.{0-1}.x0, layers.{0-1}.x1, layers.{0-1}.x2, layers.{0-1}.x3, layers.{0-1}.x4, "
+      "layers.{0-1}.x5, layers.{0-1}.x6, layers.{0-1}.x7, … and 240 more");
+}
+
 TEST(Plan, NamesOperatorsThatItDoesNotRun) {
   TinyPackage tiny;
   for (const char* part : {"gate", "up", "down"})
