@@ -14,6 +14,7 @@
 #include "package/arch_json.h"
 #include "package/page_advice.h"
 #include "quant/codec.h"
+#include "unicode/utf8.h"
 
 namespace amphora {
 namespace {
@@ -42,11 +43,13 @@ std::string_view name_of(PackageFormat format) {
   return {};
 }
 
-/// The last part of the source's path: where it lay on this machine is nobody's business.
+/// The last part of the source's path: where it lay on this machine is nobody's business. A file name may be
+/// any bytes, a header only UTF-8.
 std::string base_name(const fs::path& path) {
   std::error_code ignored;
   const fs::path whole = fs::absolute(path, ignored).lexically_normal();
-  return (whole.has_filename() ? whole : whole.parent_path()).filename().string();
+  return unicode::replace_ill_formed(
+      (whole.has_filename() ? whole : whole.parent_path()).filename().string());
 }
 
 json::Value provenance_of(const Package& package, const ConvertOptions& options) {

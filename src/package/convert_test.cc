@@ -129,8 +129,9 @@ TEST(Convert, RecordsWhereItCameFromWithoutPathsOrTimes) {
   slashed += "/";
   ASSERT_TRUE(convert(*opened(slashed), folder / "out.cmf", to("q8")));
   const auto written = opened(folder / "out.cmf");
-  EXPECT_EQ(json::dump(written->provenance),
-            R"({"tool":"amphora test","source_format":"huggingface","source_file":"qwen2","layout":"canonical"})");
+  EXPECT_EQ(
+      json::dump(written->provenance),
+      R"({"tool":"amphora test","source_format":"huggingface","source_file":"qwen2","layout":"canonical"})");
   EXPECT_EQ(written->header.find("quant_type")->text(), "Q8_ROW");
   std::vector<std::string> keys;
   for (const json::Member& member : written->header.members()) keys.push_back(member.key);
@@ -218,6 +219,16 @@ TEST(Convert, KeepsAnOldFileWhenItRefuses) {
   EXPECT_FALSE(convert(*opened(model.path()), folder / "out.cmf", to("q8")));
   EXPECT_EQ(read_text(folder / "out.cmf"), "old");
   EXPECT_THAT(names_in(folder.path()), ElementsAre("out.cmf"));
+}
+
+TEST(Convert, RecordsASourceWhoseNameIsNotUtf8) {
+  const ModelFolder model("llama");
+  const TemporaryFolder folder;
+  const auto source = folder / "caf\xE9";
+  std::filesystem::copy(model.path(), source);
+  const auto report = convert(*opened(source), folder / "out.cmf", to("q8"));
+  ASSERT_TRUE(report) << report.error().message;
+  EXPECT_EQ(opened(folder / "out.cmf")->provenance.find("source_file")->text(), "caf\uFFFD");
 }
 
 TEST(Convert, RefusesToWriteIntoItsSource) {
