@@ -247,6 +247,14 @@ Status check_out(const Package& package, const fs::path& out) {
   return {};
 }
 
+void note_idle_rules(const Package& package, std::span<const QuantRule> rules,
+                     std::vector<std::string>& notes) {
+  for (const QuantRule& rule : rules)
+    if (std::ranges::none_of(package.tensors,
+                             [&](const PackageTensor& tensor) { return rule.pattern.found_in(tensor.name); }))
+      notes.push_back(fmt::format("the rule '{}' matches no tensor", rule.text));
+}
+
 ConversionReport summarise(std::vector<PlannedTensor> plan, const QuantTarget& target) {
   ConversionReport report;
   report.tensors = std::move(plan);
@@ -272,6 +280,7 @@ Result<ConversionReport> convert(const Package& package, const fs::path& out, co
   AMPHORA_TRY(check_carried(package));
   AMPHORA_ASSIGN(std::vector<PlannedTensor> plan, plan_quantisation(package, options.quant));
   ConversionReport report = summarise(std::move(plan), options.quant.target);
+  note_idle_rules(package, options.quant.rules, report.notes);
   if (options.dry_run) return report;
   AMPHORA_TRY(check_out(package, out));
 

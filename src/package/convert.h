@@ -28,7 +28,8 @@ struct ConversionReport {
   uint64_t file_bytes = 0;  ///< 0 after a dry run
   /// Bits per weight that the target's name promises, for a large matrix; empty for `keep`.
   std::optional<double> nominal_bits;
-  double real_bits = 0;  ///< over all tensors
+  double real_bits = 0;            ///< over all tensors
+  std::vector<std::string> notes;  ///< what was asked for or found and has no effect, for people
 };
 
 /// Writes `out`, which appears only when it is complete. The bytes depend on the package and on the options

@@ -221,6 +221,17 @@ TEST(Convert, KeepsAnOldFileWhenItRefuses) {
   EXPECT_THAT(names_in(folder.path()), ElementsAre("out.cmf"));
 }
 
+TEST(Convert, NotesRulesThatMatchNoTensor) {
+  const auto source = opened(test_data("hf/tiny/llama"));
+  ConvertOptions options = to("q8");
+  options.dry_run = true;
+  for (const char* rule : {"up_proj=q4", "no_such=f16", "mlp=q8"})
+    options.quant.rules.push_back(*parse_quant_rule(rule));
+  const auto report = convert(*source, "", options);
+  ASSERT_TRUE(report) << report.error().message;
+  EXPECT_THAT(report->notes, ElementsAre("the rule 'no_such=f16' matches no tensor"));
+}
+
 TEST(Convert, RecordsASourceWhoseNameIsNotUtf8) {
   const ModelFolder model("llama");
   const TemporaryFolder folder;

@@ -122,7 +122,7 @@ Result<QuantRule> parse_quant_rule(std::string_view text) {
     return fail(Fault::kUsage, fmt::format("'{}' is not a rule: wanted REGEX=TYPE", text));
   AMPHORA_ASSIGN(NamePattern pattern, NamePattern::compile(text.substr(0, equals)));
   AMPHORA_ASSIGN(const QuantTarget target, parse_quant_target(text.substr(equals + 1)));
-  return QuantRule{std::move(pattern), target};
+  return QuantRule{std::move(pattern), target, std::string(text)};
 }
 
 Result<std::vector<PlannedTensor>> plan_quantisation(const Package& package,

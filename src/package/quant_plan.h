@@ -26,6 +26,7 @@ Result<QuantTarget> parse_quant_target(std::string_view name);
 struct QuantRule {
   NamePattern pattern;
   QuantTarget target;
+  std::string text;  ///< as it was given
 };
 /// `REGEX=TARGET`, cut at the last `=`.
 Result<QuantRule> parse_quant_rule(std::string_view text);
