@@ -14,6 +14,7 @@
 #include "package/arch_json.h"
 #include "package/page_advice.h"
 #include "quant/codec.h"
+#include "text/tokenizer.h"
 #include "unicode/utf8.h"
 
 namespace amphora {
@@ -229,6 +230,26 @@ Status check_carried(const Package& package) {
                                                package.path.string(), fmt::join(package.uncarried, ", ")));
 }
 
+/// A damaged tokenizer would only show when the new file is used, so it is refused. One that merely needs
+/// parts which this version lacks is carried as it is, and so is whatever a .cmf file holds: the format does
+/// not look inside. The parsed tokenizer is gone before any tensor takes memory.
+Status check_tokenizer(const Package& package, std::vector<std::string>& notes) {
+  if (package.tokenizer_json.empty()) return {};
+  const auto tokenizer = text::Tokenizer::from_json(package.tokenizer_json);
+  if (tokenizer) return {};
+  Error error = tokenizer.error();
+  const std::string_view comma = error.place.empty() ? "" : ", ";
+  error.message = fmt::format("tokenizer.json{}{}: {}", comma, error.place, error.message);
+  const bool carried = error.fault == Fault::kUnsupported ||
+                       (error.fault == Fault::kCorrupt && package.format == PackageFormat::kCmf);
+  if (carried) {
+    notes.push_back(fmt::format("{}; it is carried as it is, but no text can be encoded", error.message));
+    return {};
+  }
+  error.place = "tokenizer.json";
+  return std::unexpected(std::move(error));
+}
+
 Status check_out(const Package& package, const fs::path& out) {
   std::error_code error;
   if (fs::is_directory(out, error))
@@ -281,6 +302,7 @@ Result<ConversionReport> convert(const Package& package, const fs::path& out, co
   AMPHORA_ASSIGN(std::vector<PlannedTensor> plan, plan_quantisation(package, options.quant));
   ConversionReport report = summarise(std::move(plan), options.quant.target);
   note_idle_rules(package, options.quant.rules, report.notes);
+  AMPHORA_TRY(check_tokenizer(package, report.notes));
   if (options.dry_run) return report;
   AMPHORA_TRY(check_out(package, out));
 

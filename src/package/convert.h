@@ -17,7 +17,7 @@ namespace amphora {
 struct ConvertOptions {
   QuantPlanOptions quant;
   size_t threads = 1;
-  bool dry_run = false;          ///< plan only: nothing is read or written
+  bool dry_run = false;          ///< plan only: no tensor is read and nothing written
   std::string tool = "amphora";  ///< who writes, for the file's provenance
 };
 
@@ -35,8 +35,8 @@ struct ConversionReport {
 /// Writes `out`, which appears only when it is complete. The bytes depend on the package and on the options
 /// but not on the number of threads, and hold neither times nor paths. Memory stays within twice the largest
 /// tensor in f32, plus a constant. A value that is not finite is refused with the tensor's name and the
-/// value's index; so are parts that would be lost (Package::uncarried) and an `out` that is, or lies in, the
-/// source.
+/// value's index; so are parts that would be lost (Package::uncarried), a damaged tokenizer.json, and an
+/// `out` that is, or lies in, the source.
 Result<ConversionReport> convert(const Package& package, const std::filesystem::path& out,
                                  const ConvertOptions& options, const ProgressFunction& progress = {});
 

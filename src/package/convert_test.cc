@@ -221,6 +221,38 @@ TEST(Convert, KeepsAnOldFileWhenItRefuses) {
   EXPECT_THAT(names_in(folder.path()), ElementsAre("out.cmf"));
 }
 
+TEST(Convert, RefusesADamagedTokenizer) {
+  const ModelFolder model("llama");
+  const std::string whole = model.text("tokenizer.json");
+  for (const std::string& damaged : {whole.substr(0, 5000), std::string("{}"), whole + "}"}) {
+    model.write("tokenizer.json", damaged);
+    for (const bool dry_run : {false, true}) {
+      const TemporaryFolder folder;
+      ConvertOptions options = to("q8");
+      options.dry_run = dry_run;
+      const auto report = convert(*opened(model.path()), folder / "out.cmf", options);
+      ASSERT_FALSE(report) << damaged.size();
+      EXPECT_EQ(report.error().fault, Fault::kCorrupt);
+      EXPECT_EQ(report.error().place, "tokenizer.json");
+      EXPECT_THAT(report.error().message, HasSubstr("tokenizer.json, $"));
+      EXPECT_THAT(names_in(folder.path()), IsEmpty());
+    }
+  }
+}
+
+TEST(Convert, KeepsATokenizerThatItCannotRunAndSaysSo) {
+  const ModelFolder model("llama");
+  model.edit("tokenizer.json", {{"normalizer", R"({"type":"Rot13"})"}});
+  const TemporaryFolder folder;
+  const auto source = opened(model.path());
+  const auto report = convert(*source, folder / "out.cmf", to("q8"));
+  ASSERT_TRUE(report) << report.error().message;
+  ASSERT_EQ(report->notes.size(), 1u);
+  EXPECT_THAT(report->notes[0], HasSubstr("Rot13"));
+  EXPECT_THAT(report->notes[0], HasSubstr("tokenizer.json, $.normalizer"));
+  EXPECT_EQ(opened(folder / "out.cmf")->tokenizer_json, source->tokenizer_json);
+}
+
 TEST(Convert, NotesRulesThatMatchNoTensor) {
   const auto source = opened(test_data("hf/tiny/llama"));
   ConvertOptions options = to("q8");
@@ -269,9 +301,12 @@ TEST(Convert, CopiesAFileOfAnotherProgramWithAllThatItSays) {
   const auto source = opened(test_data("cmf/dense_q8.cmf"));
   for (const char* target : {"keep", "q8"}) {
     const auto out = folder / (std::string(target) + ".cmf");
-    ASSERT_TRUE(convert(*source, out, to(target)));
+    const auto report = convert(*source, out, to(target));
+    ASSERT_TRUE(report) << report.error().message;
+    EXPECT_THAT(report->notes, ElementsAre(HasSubstr("it is carried as it is"))) << "no real tokenizer";
     expect_valid(out);
     const auto copy = opened(out);
+    EXPECT_EQ(copy->tokenizer_json, source->tokenizer_json);
     ASSERT_EQ(copy->tensors.size(), source->tensors.size());
     for (size_t i = 0; i < copy->tensors.size(); ++i)
       EXPECT_TRUE(std::ranges::equal(copy->tensors[i].stored, source->tensors[i].stored))
