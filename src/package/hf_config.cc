@@ -187,7 +187,7 @@ Result<Chosen> choose_family(ObjectReader& root) {
     name = *model_type;
   } else {
     return fail_at(Fault::kCorrupt, "Missing", "$.architectures", std::nullopt,
-                   "config.json names neither architectures nor a model_type");
+                   "neither architectures nor a model_type is there");
   }
   if (name == kGemma3Multimodal) {
     const json::Value* text = root.find_object("text_config");
@@ -372,7 +372,7 @@ Result<TokenizerConfig> decode_token_ids(const json::Value& object, const std::s
 
 Result<HfConfig> decode_hf_config(std::string_view text) {
   AMPHORA_ASSIGN(const json::Value root, json::parse(text));
-  if (!root.is_object()) return fail_at(Fault::kCorrupt, "Parse", "$", 0, "config.json is not an object");
+  if (!root.is_object()) return fail_at(Fault::kCorrupt, "Parse", "$", 0, "not an object");
   ObjectReader root_in(root, "$");
   AMPHORA_ASSIGN(const Chosen chosen, choose_family(root_in));
   const Family& family = *chosen.family;

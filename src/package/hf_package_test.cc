@@ -105,6 +105,14 @@ TEST(HfPackage, ListsEveryMissingShardBeforeReadingAny) {  // C1, F7
               HasSubstr("model-00001-of-00002.safetensors, model-00002-of-00002.safetensors"));
 }
 
+TEST(HfPackage, NamesTheFaultyFileOnce) {
+  const ModelFolder folder("llama");
+  folder.edit("config.json", {{"architectures", ""}, {"model_type", ""}});
+  EXPECT_EQ(refusal_of(folder.path()).message, "config.json: neither architectures nor a model_type is there");
+  folder.write("config.json", "[]");
+  EXPECT_EQ(refusal_of(folder.path()).message, "config.json: not an object");
+}
+
 TEST(HfPackage, UsesOnlyWhatTheIndexNames) {  // F8
   const ModelFolder folder("llama_sharded");
   folder.write("model.safetensors", "a four-bit copy that somebody left here");

@@ -13,7 +13,7 @@ void ObjectReader::record(Fault fault, std::string code, std::string place, std:
 }
 
 void ObjectReader::reject(std::string_view key, std::string message, Fault fault) {
-  record(fault, "Parse", place(key), fmt::format("{}: {}", key, message));
+  record(fault, fault == Fault::kUnsupported ? "" : "Parse", place(key), fmt::format("{}: {}", key, message));
 }
 
 Status ObjectReader::status() const {

@@ -34,7 +34,8 @@ class ObjectReader {
   double read_number(std::string_view key);
   std::string read_string(std::string_view key);
 
-  /// Records a fault of the field's value ("Parse"), unless there is one already.
+  /// Records a fault of the field's value, unless there is one already. Its code is "Parse", but for a valid
+  /// value that is not supported there is none.
   void reject(std::string_view key, std::string message, Fault fault = Fault::kCorrupt);
   std::string place(std::string_view key) const { return path_ + json::path_step(key); }
   const json::Value& object() const { return object_; }
