@@ -8,7 +8,7 @@ setup:           ## install the Debian packages (asks for sudo only if something
 	@scripts/setup.sh
 
 build: setup     ## build/release/amphora
-	@cmake --preset release -DBUILD_TESTING=OFF >/dev/null
+	@cmake --preset release >/dev/null
 	@cmake --build --preset release --target amphora
 
 demo: build      ## a real model: fetch, convert, verify, one answer (MODEL=path: your own)

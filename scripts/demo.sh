@@ -5,7 +5,7 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 
 readonly amphora=build/release/amphora
-readonly work="${AMPHORA_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/amphora}/demo"
+readonly work="${XDG_CACHE_HOME:-${HOME:?is not set}/.cache}/amphora/demo"
 chat=false
 model=
 while (( $# > 0 )); do
@@ -40,7 +40,7 @@ TEXT
 fi
 
 raw=(--raw)
-prompt='The capital of France is'
+prompt='My favourite season is autumn, because'
 if [[ -z "$model" ]]; then
   cat <<'TEXT'
 

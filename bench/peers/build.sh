@@ -4,7 +4,7 @@
 set -euo pipefail
 
 readonly version=0.3.36
-readonly cache="${AMPHORA_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/amphora}"
+readonly cache="${XDG_CACHE_HOME:-$HOME/.cache}/amphora"
 readonly folder="$cache/peers/llama-cpp-python-$version"
 readonly programs="$folder/build/bin"
 

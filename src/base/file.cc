@@ -67,6 +67,14 @@ std::filesystem::path folder_of(const std::filesystem::path& path) {
   return parent.empty() ? std::filesystem::path(".") : parent;
 }
 
+// What is not a regular file (a folder, a device, a FIFO) is never replaced.
+Status check_replaceable(const std::filesystem::path& path) {
+  struct stat status{};
+  if (::stat(path.c_str(), &status) != 0 || S_ISREG(status.st_mode)) return {};
+  const std::string_view what = S_ISDIR(status.st_mode) ? "a directory" : "not a regular file";
+  return fail(Fault::kIo, fmt::format("cannot write {}: it is {}", path.string(), what));
+}
+
 // A pattern for mkostemps beside `path`. The name is shortened, so that a file name of the greatest length
 // still leaves room for the rest.
 constexpr int kTemporarySuffixBytes = 8;  // ".partial"
@@ -110,7 +118,8 @@ Status write_all(int descriptor, uint64_t offset, Bytes bytes, const std::filesy
 }  // namespace
 
 Result<File> File::open(const std::filesystem::path& path) {
-  const int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  // O_NONBLOCK: opening a FIFO must not wait for a writer; for regular files it means nothing.
+  const int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
   if (descriptor < 0) return system_error(errno, "open", path);
   struct stat status{};
   if (::fstat(descriptor, &status) != 0) {
@@ -177,10 +186,7 @@ MappedFile::~MappedFile() {
 }
 
 Result<AtomicFile> AtomicFile::create(const std::filesystem::path& path) {
-  std::error_code ignored;
-  if (std::filesystem::is_directory(path, ignored)) {
-    return fail(Fault::kIo, fmt::format("cannot write {}: it is a directory", path.string()));
-  }
+  AMPHORA_TRY(check_replaceable(path));
   // A file without a name: whatever ends the program, the system takes the file back.
   const std::filesystem::path folder = folder_of(path);
   const int unnamed = ::open(folder.c_str(), O_TMPFILE | O_RDWR | O_CLOEXEC, static_cast<mode_t>(0666));
@@ -220,7 +226,7 @@ AtomicFile::~AtomicFile() {
 }
 
 Status AtomicFile::write_at(uint64_t offset, Bytes bytes) {
-  return write_all(descriptor_, offset, bytes, temporary_);
+  return write_all(descriptor_, offset, bytes, path_);
 }
 
 Status AtomicFile::append(Bytes bytes) {
@@ -230,6 +236,7 @@ Status AtomicFile::append(Bytes bytes) {
 }
 
 Status AtomicFile::commit() {
+  AMPHORA_TRY(check_replaceable(path_));
   if (::fsync(descriptor_) != 0) return system_error(errno, "flush", path_);
   if (temporary_.empty()) {
     AMPHORA_TRY(name_file(descriptor_, path_));

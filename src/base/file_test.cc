@@ -82,6 +82,25 @@ TEST(AtomicFile, SaysWhatIsWrongWithThePlace) {
   EXPECT_EQ(AtomicFile::create(folder.path()).error().fault, Fault::kIo);
 }
 
+TEST(AtomicFile, NeverReplacesWhatIsNoRegularFile) {
+  const TemporaryFolder folder;
+  const std::filesystem::path pipe = folder / "pipe";
+  ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
+  EXPECT_EQ(AtomicFile::create(pipe).error().fault, Fault::kIo);
+  std::filesystem::remove(pipe);
+  auto file = AtomicFile::create(pipe);
+  ASSERT_TRUE(file);
+  ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
+  EXPECT_EQ(file->commit().error().fault, Fault::kIo);
+  EXPECT_TRUE(std::filesystem::is_fifo(pipe));
+}
+
+TEST(File, DoesNotWaitForTheWriterOfAPipe) {
+  const TemporaryFolder folder;
+  ASSERT_EQ(::mkfifo((folder / "pipe").c_str(), 0600), 0);
+  EXPECT_EQ(File::open(folder / "pipe").error().fault, Fault::kIo);
+}
+
 TEST(File, RefusesReadsPastTheEndWithoutWrapping) {
   const TemporaryFolder folder;
   ASSERT_TRUE(write_file(folder / "f", as_bytes("0123456789")));

@@ -10,6 +10,7 @@
 #include <fstream>
 #include <mutex>
 #include <string>
+#include <system_error>
 #include <thread>
 #include <vector>
 
@@ -37,7 +38,11 @@ void pause_processor() {
 struct ThreadPool::State {
   explicit State(size_t worker_count) {
     workers.reserve(worker_count);
-    for (size_t i = 0; i < worker_count; ++i) workers.emplace_back([this] { work(); });
+    try {
+      for (size_t i = 0; i < worker_count; ++i) workers.emplace_back([this] { work(); });
+    } catch (const std::system_error&) {
+      // The system gives no more threads: the ones that started do the work.
+    }
   }
 
   ~State() {

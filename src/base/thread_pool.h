@@ -26,6 +26,7 @@ class ChunkFunction {
 /// not call run().
 class ThreadPool {
  public:
+  /// Fewer threads than asked for if the system does not give them; threads() tells.
   explicit ThreadPool(size_t threads);
   ThreadPool(const ThreadPool&) = delete;
   ThreadPool& operator=(const ThreadPool&) = delete;

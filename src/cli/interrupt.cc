@@ -5,9 +5,12 @@
 #include <signal.h>
 #include <unistd.h>
 
+#include <csignal>
 #include <mutex>
+#include <string_view>
 #include <thread>
 
+#include "amphora/result.h"
 #include "base/file.h"
 
 namespace amphora::cli {
@@ -32,6 +35,15 @@ void wait_for_signals(sigset_t signals) {
   }
 }
 
+// A mapped file that someone has cut while we read it: nothing can go on, but it can be said.
+void report_lost_mapping(int) {
+  constexpr std::string_view kMessage = "amphora: a file became shorter while it was being read\n";
+  const ssize_t ignored = ::write(STDERR_FILENO, kMessage.data(), kMessage.size());
+  static_cast<void>(ignored);
+  remove_unfinished_files();
+  _exit(exit_status(Fault::kIo));
+}
+
 }  // namespace
 
 void watch_for_interrupts() {
@@ -41,6 +53,8 @@ void watch_for_interrupts() {
   sigaddset(&signals, SIGTERM);
   pthread_sigmask(SIG_BLOCK, &signals, nullptr);
   std::thread(wait_for_signals, signals).detach();
+  std::signal(SIGBUS, report_lost_mapping);
+  std::signal(SIGXFSZ, SIG_IGN);  // a write past the file size limit then fails with EFBIG, like any other
 }
 
 InterruptScope::InterruptScope() {

@@ -7,8 +7,9 @@ namespace amphora::cli {
 
 inline constexpr int kInterruptedStatus = 130;
 
-/// Blocks both signals in this thread (and so in all that it starts) and waits for them in a thread of its
-/// own. Call once, before any other thread exists.
+/// Also turns the loss of a mapped file (SIGBUS) into one line and status 3. Blocks both signals in this
+/// thread (and so in all that it starts) and waits for them in a thread of its own. Call once, before any
+/// other thread exists.
 void watch_for_interrupts();
 
 /// While one of these lives, the first signal requests a stop instead of ending the process; the second ends

@@ -1,9 +1,11 @@
 // From a path on the command line to a session that can run.
 #include "cli/load.h"
 
+#include <unistd.h>
+
+#include <cerrno>
 #include <charconv>
-#include <iostream>
-#include <iterator>
+#include <cstring>
 
 #include "amphora/package.h"
 #include "base/file.h"
@@ -70,9 +72,18 @@ Result<std::vector<TokenId>> parse_token_ids(std::string_view text) {
 
 Result<std::string> read_text(const std::string& path) {
   if (path != "-") return read_small_file(path, kMaxPromptBytes);
-  std::string text{std::istreambuf_iterator<char>(std::cin), std::istreambuf_iterator<char>()};
-  if (text.size() > kMaxPromptBytes) return fail(Fault::kRefused, "standard input is longer than 1 GiB");
-  return text;
+  std::string text;
+  std::vector<char> block(size_t{1} << 16);
+  while (true) {
+    const ssize_t got = ::read(STDIN_FILENO, block.data(), block.size());
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) return fail(Fault::kIo, fmt::format("cannot read standard input: {}", std::strerror(errno)));
+    if (got == 0) return text;
+    if (text.size() + static_cast<size_t>(got) > kMaxPromptBytes)
+      return fail(Fault::kRefused,
+                  fmt::format("standard input has more than the limit of {} bytes", kMaxPromptBytes));
+    text.append(block.data(), static_cast<size_t>(got));
+  }
 }
 
 }  // namespace amphora::cli

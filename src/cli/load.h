@@ -14,7 +14,7 @@
 
 namespace amphora::cli {
 
-inline constexpr uint64_t kMaxPromptBytes = uint64_t{1} << 30;
+inline constexpr uint64_t kMaxPromptBytes = uint64_t{1} << 28;
 
 /// The options of verbs that run a model.
 struct SessionArguments {

@@ -1,6 +1,5 @@
 // The program `amphora`: finds the verb, runs it, turns faults into the exit status.
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <array>
@@ -9,7 +8,6 @@
 #include <new>
 
 #include "base/log.h"
-#include "cli/completion.h"
 #include "cli/interrupt.h"
 #include "cli/print.h"
 #include "cli/verb.h"
@@ -17,9 +15,9 @@
 namespace amphora::cli {
 namespace {
 
-constexpr std::array<const Verb*, 12> kVerbs = {&kConvert, &kRun,        &kInfo,       &kTensors,
-                                                &kVerify,  &kTokenize,   &kDetokenize, &kRender,
-                                                &kLogits,  &kPerplexity, &kBench,      &kDoctor};
+constexpr std::array<const Verb*, 14> kVerbs = {
+    &kConvert, &kRun,    &kInfo,       &kTensors, &kVerify, &kTokenize,   &kDetokenize,
+    &kRender,  &kLogits, &kPerplexity, &kBench,   &kDoctor, &kCompletion, &kHelp};
 
 // How many single-character edits lie between two words.
 size_t edit_distance(std::string_view a, std::string_view b) {
@@ -42,10 +40,15 @@ const Verb* find_verb(std::string_view name) {
 }
 
 int unknown_verb(std::string_view word) {
-  const Verb* nearest = *std::ranges::min_element(
-      kVerbs, {}, [&](const Verb* verb) { return edit_distance(word, verb->name); });
-  fmt::print(stderr, "amphora: no verb '{}'; did you mean '{}'? 'amphora help' lists them all\n", word,
-             nearest->name);
+  constexpr size_t kMostEdits = 3;
+  const auto distance = [&](const Verb* verb) { return edit_distance(word, verb->name); };
+  std::string hint;
+  if (word.size() < 32) {
+    const Verb* nearest = *std::ranges::min_element(kVerbs, {}, distance);
+    if (distance(nearest) <= kMostEdits) hint = fmt::format("; did you mean '{}'?", nearest->name);
+  }
+  print_error(fmt::format("amphora: no verb '{}'{}; 'amphora help' lists them all\n",
+                          printable(word.substr(0, 64)), hint));
   return exit_status(Fault::kUsage);
 }
 
@@ -55,6 +58,13 @@ struct Declared {
   Action action;
 };
 
+// The status of a run whose results have all been printed.
+int finished(int status) {
+  if (!output_failed()) return status;
+  print_error("amphora: cannot write the output\n");
+  return exit_status(Fault::kIo);
+}
+
 int run(int argc, char** argv) {
   CLI::App app{"amphora: a language model in one verifiable file, and its runtime"};
   app.name("amphora");
@@ -62,8 +72,9 @@ int run(int argc, char** argv) {
   app.set_help_flag("-h,--help", "this text");
   app.require_subcommand(0, 1);
   app.footer(
-      "'amphora help VERB' shows a verb's options. Exit status: 0 done, 1 the answer is no, 2 wrong usage,\n"
-      "3 file system or network trouble, 4 valid but unsupported here, 130 interrupted.");
+      "'amphora help VERB' shows a verb's options. Exit status: 0 done, 1 the answer is no,\n"
+      "2 wrong usage, 3 trouble with files or memory, 4 valid but unsupported here,\n"
+      "130 interrupted.");
 
   Globals globals;
   std::vector<Declared> declared;
@@ -76,50 +87,28 @@ int run(int argc, char** argv) {
     sub->add_flag("-v,--verbose", globals.verbose, "say more on stderr");
     declared.push_back({verb, sub, verb->declare(*sub, globals)});
   }
-  std::string help_verb;
-  CLI::App* help = app.add_subcommand("help", "this text, or a verb's");
-  help->add_option("VERB", help_verb, "the verb");
-  std::string shell;
-  CLI::App* completion = app.add_subcommand("completion", "a shell's completion script, on stdout");
-  completion->add_option("SHELL", shell, "bash, zsh, fish or powershell")->required();
 
-  const std::string overview = app.help();  // before parsing: afterwards it is the chosen verb's
-
-  if (argc > 1 && argv[1][0] != '-' && find_verb(argv[1]) == nullptr && argv[1] != help->get_name() &&
-      argv[1] != completion->get_name())
-    return unknown_verb(argv[1]);
+  if (argc > 1 && argv[1][0] != '-' && find_verb(argv[1]) == nullptr) return unknown_verb(argv[1]);
   try {
     app.parse(argc, argv);
-  } catch (const CLI::Success& success) {
-    return app.exit(success);  // --help and --version print on stdout
+  } catch (const CLI::CallForVersion& version) {
+    print(fmt::format("{}\n", version.what()));
+    return finished(0);
+  } catch (const CLI::Success&) {
+    print(app.help());
+    return finished(0);
   } catch (const CLI::ParseError& error) {
     const auto chosen = app.get_subcommands();
     const std::string verb = chosen.empty() ? "" : " " + chosen.front()->get_name();
-    fmt::print(stderr, "amphora{}: {}; see 'amphora{} --help'\n", verb, error.what(), verb);
+    print_error(fmt::format("amphora{}: {}; see 'amphora{} --help'\n", verb, printable(error.what()), verb));
     return exit_status(Fault::kUsage);
   }
 
   const auto chosen = app.get_subcommands();
-  if (chosen.empty() || (chosen.front() == help && help_verb.empty())) {
-    print(overview);
-    return chosen.empty() ? exit_status(Fault::kUsage) : 0;
+  if (chosen.empty()) {
+    print(app.help());
+    return exit_status(Fault::kUsage);
   }
-  if (chosen.front() == help) {
-    if (find_verb(help_verb) == nullptr) return unknown_verb(help_verb);
-    print(app.get_subcommand(help_verb)->help(app.get_name()));
-    return 0;
-  }
-
-  if (chosen.front() == completion) {
-    const auto script = completion_script(app, shell);
-    if (!script) {
-      fmt::print(stderr, "amphora completion: {}\n", describe(script.error()));
-      return exit_status(script.error().fault);
-    }
-    print(*script);
-    return 0;
-  }
-
   const char* const no_color = std::getenv("NO_COLOR");
   set_up_logging(globals.quiet     ? LogLevel::kQuiet
                  : globals.verbose ? LogLevel::kVerbose
@@ -128,28 +117,24 @@ int run(int argc, char** argv) {
   const auto found = std::ranges::find(declared, chosen.front(), &Declared::app);
   const Result<int> status = found->action();
   if (!status) {
-    std::fflush(stdout);
-    fmt::print(stderr, "amphora {}: {}\n", found->verb->name, describe(status.error()));
+    print_error(fmt::format("amphora {}: {}\n", found->verb->name, describe(status.error())));
     return exit_status(status.error().fault);
   }
-  if (std::fflush(stdout) != 0) {
-    fmt::print(stderr, "amphora {}: cannot write the output\n", found->verb->name);
-    return exit_status(Fault::kIo);
-  }
-  return *status;
+  return finished(*status);
 }
 
 }  // namespace
 }  // namespace amphora::cli
 
 int main(int argc, char** argv) {
-  amphora::cli::watch_for_interrupts();
   try {
+    amphora::cli::watch_for_interrupts();
     return amphora::cli::run(argc, argv);
   } catch (const std::bad_alloc&) {
-    fmt::print(stderr, "amphora: out of memory\n");
+    amphora::cli::print_error("amphora: out of memory\n");
+    return amphora::exit_status(amphora::Fault::kIo);
   } catch (const std::exception& exception) {
-    fmt::print(stderr, "amphora: internal error: {}\n", exception.what());
+    amphora::cli::print_error(fmt::format("amphora: internal error: {}\n", exception.what()));
+    return 1;
   }
-  return 1;
 }

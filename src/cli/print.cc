@@ -6,20 +6,56 @@
 #include <array>
 #include <cstdio>
 
+#include "unicode/utf8.h"
+
 namespace amphora::cli {
 
 void print(std::string_view text) { std::fwrite(text.data(), 1, text.size(), stdout); }
 
+void flush_output() { std::fflush(stdout); }
+
+bool output_failed() {
+  const bool flushed = std::fflush(stdout) == 0;
+  return std::ferror(stdout) != 0 || !flushed;
+}
+
+void print_error(std::string_view text) {
+  flush_output();
+  std::fwrite(text.data(), 1, text.size(), stderr);
+}
+
 void print_json_line(const json::Value& value) {
   print(json::dump(value));
   print("\n");
-  std::fflush(stdout);
+  flush_output();
 }
 
 void print_note(const Globals& globals, std::string_view text) {
   if (globals.quiet || globals.json) return;
-  std::fflush(stdout);
-  fmt::print(stderr, "amphora: note: {}\n", text);
+  print_error(fmt::format("amphora: note: {}\n", printable(text)));
+}
+
+std::string printable(std::string_view text) {
+  const std::string well_formed = unicode::replace_ill_formed(text);
+  std::string shown;
+  shown.reserve(well_formed.size());
+  for (size_t i = 0; i < well_formed.size(); ++i) {
+    const auto byte = static_cast<unsigned char>(well_formed[i]);
+    // C1 controls are U+0080 … U+009F: C2 80 … C2 9F.
+    const bool c1 = byte == 0xC2 && static_cast<unsigned char>(well_formed[i + 1]) < 0xA0;
+    if (byte < 0x20 || byte == 0x7F) {
+      shown += fmt::format("\\x{:02x}", byte);
+    } else if (c1) {
+      shown += fmt::format("\\x{:02x}", static_cast<unsigned char>(well_formed[++i]));
+    } else {
+      shown += well_formed[i];
+    }
+  }
+  return shown;
+}
+
+json::Value text_value(std::string_view text) {
+  return json::Value::string(unicode::replace_ill_formed(text));
 }
 
 std::string describe(const Error& error) {
@@ -34,10 +70,7 @@ std::string describe(const Error& error) {
   add(error.place);
   if (error.offset) add(fmt::format("byte {}", *error.offset));
   if (!where.empty()) line += fmt::format(" ({})", where);
-  for (char& c : line) {
-    if (static_cast<unsigned char>(c) < 0x20) c = ' ';  // one line, whatever a hostile file put into a name
-  }
-  return line;
+  return printable(line);
 }
 
 std::string human_bytes(uint64_t bytes) {

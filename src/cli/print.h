@@ -12,8 +12,15 @@
 
 namespace amphora::cli {
 
-/// Writes to stdout; a reader that has gone away (`| head`) is not an error.
+/// Writes to stdout. A failure is remembered: output_failed() tells at the end.
 void print(std::string_view text);
+void flush_output();
+bool output_failed();
+/// Writes to stderr; words that cannot be shown are no fault.
+void print_error(std::string_view text);
+/// The text with control characters made visible ("\\x1b"): what a file or a name says must not reach a
+/// terminal as a command, nor break a line. Ill-formed UTF-8 becomes U+FFFD.
+std::string printable(std::string_view text);
 void print_json_line(const json::Value& value);
 /// `amphora: note: …` on stderr, unless --quiet or --json.
 void print_note(const Globals& globals, std::string_view text);
@@ -27,7 +34,8 @@ std::string hex64(uint64_t value);
 /// The largest resident size that this process has had, in bytes.
 uint64_t peak_resident_bytes();
 
-inline json::Value text_value(std::string_view text) { return json::Value::string(std::string(text)); }
+/// A JSON string; ill-formed UTF-8 (file names may hold it) becomes U+FFFD.
+json::Value text_value(std::string_view text);
 inline json::Value count_value(uint64_t count) { return json::Value::unsigned_integer(count); }
 
 }  // namespace amphora::cli

@@ -30,6 +30,6 @@ struct Verb {
 };
 
 extern const Verb kConvert, kRun, kInfo, kTensors, kVerify, kTokenize, kDetokenize, kRender, kLogits,
-    kPerplexity, kBench, kDoctor;
+    kPerplexity, kBench, kDoctor, kCompletion, kHelp;
 
 }  // namespace amphora::cli

@@ -80,7 +80,7 @@ void print_row(const Row& row) {
                     row.median(), row.tokens_per_second.front(), row.tokens_per_second.back()));
   if (row.gigabytes_per_second > 0) print(fmt::format(" {:>9.1f}", row.gigabytes_per_second));
   print("\n");
-  std::fflush(stdout);
+  flush_output();
 }
 
 json::Value row_value(const Row& row) {

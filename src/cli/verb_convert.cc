@@ -2,6 +2,7 @@
 #include <filesystem>
 #include <map>
 
+#include "amphora/model.h"
 #include "amphora/package.h"
 #include "base/progress.h"
 #include "base/thread_pool.h"
@@ -38,7 +39,10 @@ struct Share {
   uint64_t tensors = 0, bytes = 0;
 };
 
-json::Value report_value(const ConversionReport& report, const Arguments& arguments) {
+json::Value report_value(const ConversionReport& report, const std::vector<std::string>& notes,
+                         const Arguments& arguments) {
+  std::vector<json::Value> note_values;
+  for (const std::string& note : notes) note_values.push_back(text_value(note));
   std::vector<json::Value> rows;
   for (const PlannedTensor& tensor : report.tensors) {
     std::vector<json::Value> shape;
@@ -58,6 +62,7 @@ json::Value report_value(const ConversionReport& report, const Arguments& argume
        {"weights", count_value(report.elements)},
        {"nominal_bits", report.nominal_bits ? json::Value::number(*report.nominal_bits) : json::Value()},
        {"real_bits", json::Value::number(report.real_bits)},
+       {"notes", json::Value::array(std::move(note_values))},
        {"tensors", json::Value::array(std::move(rows))}});
 }
 
@@ -81,18 +86,23 @@ void print_report(const ConversionReport& report, const Arguments& arguments, co
   print(fmt::format("{} weights, {} -> {}, {:.2f} bits per weight{}\n", report.elements,
                     human_bytes(report.source_bytes), human_bytes(report.payload_bytes), report.real_bits,
                     report.nominal_bits ? fmt::format(" ({:.2f} nominal)", *report.nominal_bits) : ""));
-  if (!arguments.dry_run) print(fmt::format("{}: {}\n", arguments.out, human_bytes(report.file_bytes)));
+  if (!arguments.dry_run)
+    print(fmt::format("{}: {}\n", printable(arguments.out), human_bytes(report.file_bytes)));
 }
 
 Result<int> run_conversion(const Arguments& arguments, const Globals& globals) {
   if (arguments.out.empty() && !arguments.dry_run) return fail(Fault::kUsage, "-o OUT.cmf is missing");
   AMPHORA_ASSIGN(const ConvertOptions options, options_of(arguments));
   AMPHORA_ASSIGN(const auto package, open_package(arguments.source));
-  for (const std::string& note : package->notes) print_note(globals, note);
+  std::vector<std::string> notes = package->notes;
+  if (const auto model = Model::load(package); !model)
+    notes.push_back("the model cannot run here: " + describe(model.error()));
   ProgressBar bar("convert", globals.quiet || globals.json);
   AMPHORA_ASSIGN(const ConversionReport report, convert(*package, arguments.out, options, bar.function()));
+  notes.insert(notes.end(), report.notes.begin(), report.notes.end());
+  for (const std::string& note : notes) print_note(globals, note);
   if (globals.json) {
-    print_json_line(report_value(report, arguments));
+    print_json_line(report_value(report, notes, arguments));
   } else if (!globals.quiet) {
     print_report(report, arguments, globals);
   }

@@ -8,6 +8,7 @@
 #include "base/file.h"
 #include "cli/print.h"
 #include "cli/verb.h"
+#include "engine/prompt.h"
 #include "formats/cmf/cmf_file.h"
 
 namespace amphora::cli {
@@ -145,17 +146,26 @@ void print_document(const json::Value& document) {
       print(fmt::format("{}\n", member.key));
       for (const json::Member& inner : value.members()) {
         const bool plain = inner.value.is_string();
-        print(fmt::format("  {:<26} {}\n", inner.key, plain ? inner.value.text() : json::dump(inner.value)));
+        print(fmt::format("  {:<26} {}\n", inner.key,
+                          printable(plain ? inner.value.text() : json::dump(inner.value))));
       }
     } else if (value.is_array()) {
       print(fmt::format("{}\n", member.key));
       for (const json::Value& item : value.items()) {
-        print(fmt::format("  {}\n", item.is_string() ? item.text() : json::dump(item)));
+        print(fmt::format("  {}\n", printable(item.is_string() ? item.text() : json::dump(item))));
       }
     } else {
-      print(fmt::format("{:<28} {}\n", member.key, value.is_string() ? value.text() : json::dump(value)));
+      print(fmt::format("{:<28} {}\n", member.key,
+                        printable(value.is_string() ? value.text() : json::dump(value))));
     }
   }
+}
+
+// A model runs if its layers can be planned and its tokenizer can be read.
+Result<std::shared_ptr<const Model>> can_run(const std::shared_ptr<const Package>& package) {
+  AMPHORA_ASSIGN(auto model, Model::load(package));
+  AMPHORA_TRY(Vocabulary::load(package));
+  return model;
 }
 
 Result<int> info(const Arguments& arguments, const Globals& globals) {
@@ -186,7 +196,7 @@ Result<int> info(const Arguments& arguments, const Globals& globals) {
   for (const std::string& note : package->notes) notes.push_back(text_value(note));
   document.set("notes", json::Value::array(std::move(notes)));
 
-  const auto model = Model::load(package);
+  const auto model = can_run(package);
   document.set("runs_here", json::Value::boolean(model.has_value()));
   document.set("why_not", model ? json::Value() : text_value(describe(model.error())));
   if (arguments.memory) {

@@ -24,6 +24,7 @@ json::Value id_array(std::span<const TokenId> ids) {
 }
 
 Result<int> show_logits(const Arguments& arguments, const Globals& globals) {
+  if (arguments.all && !globals.json) return fail(Fault::kUsage, "--all needs --json");
   AMPHORA_ASSIGN(const std::vector<TokenId> ids, parse_token_ids(arguments.tokens));
   AMPHORA_ASSIGN(const LoadedModel loaded, load_model(globals, arguments.session));
   AMPHORA_ASSIGN(const std::span<const float> view, loaded.session->forward(ids));

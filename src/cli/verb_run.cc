@@ -1,7 +1,7 @@
 // `run`: one answer, or a chat on the terminal.
-#include <fmt/chrono.h>
 #include <unistd.h>
 
+#include <charconv>
 #include <chrono>
 #include <iostream>
 #include <random>
@@ -12,6 +12,7 @@
 #include "cli/verb.h"
 #include "formats/cmf/verify.h"
 #include "text/chat.h"
+#include "unicode/utf8.h"
 
 namespace amphora::cli {
 namespace {
@@ -20,11 +21,11 @@ using Clock = std::chrono::steady_clock;
 
 struct Arguments {
   SessionArguments session;
-  std::string prompt, prompt_file, system, chat_template;
+  std::optional<std::string> prompt;  // an empty one is a prompt too
+  std::string prompt_file, system, chat_template, seed;
   std::vector<std::string> stop;
   bool raw = false, verify = false, stats = false, parse_special = false, ignore_eos = false;
   std::optional<uint32_t> max_tokens;
-  std::optional<uint64_t> seed;
   SamplingOptions sampling;
 };
 
@@ -44,6 +45,20 @@ double seconds_since(Clock::time_point start) {
 
 json::Value message_value(std::string_view role, std::string_view content) {
   return json::Value::object({{"role", text_value(role)}, {"content", text_value(content)}});
+}
+
+// What cannot be said in UTF-8 is refused: replacing it would answer another question.
+Status check_utf8(std::string_view what, std::string_view text) {
+  if (unicode::is_utf8(text)) return {};
+  return fail(Fault::kUsage, fmt::format("{} is not UTF-8", what));
+}
+
+Result<std::optional<uint64_t>> parse_seed(std::string_view text) {
+  if (text.empty()) return std::nullopt;
+  uint64_t seed = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), seed);
+  if (error == std::errc() && end == text.data() + text.size()) return seed;
+  return fail(Fault::kUsage, fmt::format("'{}' is not a seed: a number from 0 to {}", text, ~uint64_t{0}));
 }
 
 Status check_before_running(const Arguments& arguments) {
@@ -91,13 +106,12 @@ void print_piece(const Runner& runner, const GeneratedPiece& piece) {
     return;
   }
   print(piece.text);
-  std::fflush(stdout);
+  flush_output();
 }
 
 void print_statistics(const Runner& runner, const GenerateResult& result, double first_token_seconds) {
   const MemoryUse memory = runner.loaded.session->memory();
-  fmt::print(
-      stderr,
+  print_error(fmt::format(
       "prompt {} tokens{} at {:.1f} tok/s · {} tokens at {:.1f} tok/s · first token after {:.0f} ms · peak "
       "RSS {} "
       "(weights mapped {}, cache {}) · {} threads, {} kernels · seed {}\n",
@@ -105,7 +119,7 @@ void print_statistics(const Runner& runner, const GenerateResult& result, double
       result.prefill_tokens_per_second(), result.ids.size(), result.decode_tokens_per_second(),
       first_token_seconds * 1e3, human_bytes(peak_resident_bytes()), human_bytes(memory.weights_mapped),
       human_bytes(memory.kv_used), runner.loaded.session->threads(), runner.loaded.session->kernels(),
-      runner.options.sampling.seed);
+      runner.options.sampling.seed));
 }
 
 void print_summary(const GenerateResult& result, double first_token_seconds) {
@@ -136,7 +150,7 @@ Result<GenerateResult> answer(Runner& runner, std::span<const TokenId> ids, Cloc
     print_summary(result, first_token_seconds.value_or(seconds_since(since)));
   } else {
     print("\n");
-    std::fflush(stdout);
+    flush_output();
     if (runner.arguments.stats)
       print_statistics(runner, result, first_token_seconds.value_or(seconds_since(since)));
   }
@@ -163,17 +177,21 @@ Result<int> run_once(Runner& runner, const std::string& prompt) {
 Result<int> run_chat(Runner& runner) {
   const bool terminal = ::isatty(STDIN_FILENO) == 1 && !runner.globals.json;
   if (terminal) {
-    fmt::print(stderr, "Chat with {}: an empty line or Ctrl-D ends it, Ctrl-C stops an answer.\n",
-               runner.loaded.package->path.filename().string());
+    print_error(fmt::format("Chat with {}: an empty line or Ctrl-D ends it, Ctrl-C stops an answer.\n",
+                            printable(runner.loaded.package->path.filename().string())));
   }
   text::ChatRequest request;
   std::vector<json::Value> messages;
   if (!runner.arguments.system.empty()) messages.push_back(message_value("system", runner.arguments.system));
   std::string line;
   while (true) {
-    if (terminal) fmt::print(stderr, "> ");
+    if (terminal) print_error("> ");
     if (!std::getline(std::cin, line) || (terminal && line.empty())) break;
     if (line.empty()) continue;
+    if (const Status status = check_utf8("the message", line); !status) {
+      print_error(fmt::format("amphora run: {}\n", describe(status.error())));
+      continue;
+    }
     const Clock::time_point since = Clock::now();
     messages.push_back(message_value("user", line));
     request.messages = json::Value::array(messages);
@@ -192,24 +210,33 @@ Result<int> run(const Arguments& arguments, const Globals& globals) {
                 .vocabulary = {},
                 .chat = {},
                 .options = {}};
-  if (!arguments.prompt.empty() && !arguments.prompt_file.empty())
+  if (arguments.prompt && !arguments.prompt_file.empty())
     return fail(Fault::kUsage, "give -p or -f, not both");
+  if (arguments.raw && !arguments.system.empty())
+    return fail(Fault::kUsage, "--system needs a chat template, which --raw switches off");
+  if (arguments.raw && !arguments.chat_template.empty())
+    return fail(Fault::kUsage, "--chat-template and --raw contradict each other");
   AMPHORA_TRY(check_sampling(arguments.sampling));
-  const bool needs_chat = arguments.prompt.empty() && arguments.prompt_file.empty();
-  std::string prompt = arguments.prompt;
+  const bool needs_chat = !arguments.prompt && arguments.prompt_file.empty();
+  std::string prompt = arguments.prompt.value_or("");
   if (!arguments.prompt_file.empty()) {
     AMPHORA_ASSIGN(prompt, read_text(arguments.prompt_file));
   }
+  AMPHORA_TRY(check_utf8("the prompt", prompt));
+  AMPHORA_TRY(check_utf8("the system message", arguments.system));
+  AMPHORA_ASSIGN(const std::optional<uint64_t> seed, parse_seed(arguments.seed));
   if (arguments.verify) AMPHORA_TRY(check_before_running(arguments));
   AMPHORA_ASSIGN(runner.loaded, load_model(globals, arguments.session));
   AMPHORA_ASSIGN(runner.vocabulary, Vocabulary::load(runner.loaded.package));
   AMPHORA_ASSIGN(runner.chat, choose_chat_format(runner, needs_chat));
+  if (runner.chat && arguments.parse_special)
+    return fail(Fault::kUsage, "--parse-special needs --raw: in a chat, what users write is ordinary text");
 
   runner.options.max_tokens = arguments.max_tokens;
   runner.options.stop = arguments.stop;
   runner.options.ignore_eos = arguments.ignore_eos;
   runner.options.sampling = arguments.sampling;
-  runner.options.sampling.seed = arguments.seed ? *arguments.seed : uint64_t{std::random_device()()};
+  runner.options.sampling.seed = seed ? *seed : uint64_t{std::random_device()()};
   return needs_chat ? run_chat(runner) : run_once(runner, prompt);
 }
 

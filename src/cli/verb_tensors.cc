@@ -88,7 +88,7 @@ json::Value row_value(const cmf::TensorRecord& tensor, uint64_t data_offset,
 }
 
 void print_row(const cmf::TensorRecord& tensor, const std::optional<Statistics>& statistics) {
-  std::string line = fmt::format("{:<52} {:<8} [{}] {}", tensor.name, quant::name_of(tensor.dtype),
+  std::string line = fmt::format("{:<52} {:<8} [{}] {}", printable(tensor.name), quant::name_of(tensor.dtype),
                                  fmt::join(tensor.shape, ", "), human_bytes(tensor.bytes));
   if (statistics) {
     line += fmt::format("  min {:.6g} max {:.6g} sum {:.9g} sumsq {:.9g} f32_hash64 {}", statistics->least,

@@ -41,9 +41,9 @@ void print_report(const std::string& file, const cmf::VerifyReport& report, bool
   for (const cmf::Finding& finding : report.findings) {
     if (quiet && finding.level() == cmf::Level::kNote) continue;
     const Error error = to_error(finding);
-    print(fmt::format("{}: {}: {}\n", file, name_of(finding.level()), describe(error)));
+    print(fmt::format("{}: {}: {}\n", printable(file), name_of(finding.level()), describe(error)));
   }
-  print(fmt::format("{}: {}, signature {}\n", file, report.valid() ? "valid" : "INVALID",
+  print(fmt::format("{}: {}, signature {}\n", printable(file), report.valid() ? "valid" : "INVALID",
                     name_of(report.signature)));
 }
 
@@ -63,7 +63,7 @@ Result<int> verify_files(const Arguments& arguments, const Globals& globals) {
     const auto report = cmf::verify(file, {.strong = arguments.strong, .progress = bar.function()});
     if (!report) {
       if (arguments.files.size() == 1) return std::unexpected(report.error());
-      fmt::print(stderr, "amphora verify: {}\n", describe(report.error()));
+      print_error(fmt::format("amphora verify: {}\n", describe(report.error())));
       worst = std::max(worst, exit_status(report.error().fault));
       continue;
     }

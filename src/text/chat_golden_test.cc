@@ -90,29 +90,7 @@ TEST_P(ChatGolden, RendersAsTransformers) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Published, ChatGolden,
-                         ::testing::Values("qwen3", "llama3", "gemma3", "deepseek_v3", "qwen2_5_coder"));
-
-// A folder of templates with one golden.jsonl that names a template in each line.
-TEST(ChatGoldenCollection, RendersAsTransformers) {
-  const auto folder = tokenizers_folder() / "templates_extra";
-  std::ifstream file(folder / "golden.jsonl");
-  if (!file) GTEST_SKIP() << "NOT RUN: no templates in " << folder;
-  std::string line;
-  ASSERT_TRUE(std::getline(file, line));
-  const auto head = json::parse(line);
-  ASSERT_TRUE(head);
-  while (std::getline(file, line)) {
-    const auto golden = json::parse(line);
-    ASSERT_TRUE(golden);
-    const std::string& name = golden->find("template")->text();
-    SCOPED_TRACE(name);
-    const auto source = read_file(folder / name);
-    ASSERT_TRUE(source);
-    const auto chat_template = ChatTemplate::parse(*source);
-    ASSERT_TRUE(chat_template) << chat_template.error().message;
-    expect_as_golden(*golden, (*chat_template)->render(request_from(*golden, *head->find("special_tokens"))));
-  }
-}
+                         ::testing::Values("qwen3", "llama3", "gemma3", "deepseek_v3"));
 
 }  // namespace
 }  // namespace amphora::text

@@ -1,9 +1,11 @@
-// Completion scripts for four shells.
-#include "cli/completion.h"
+// `completion`: scripts that teach shells the verbs and options, made from the same declarations as the help.
 
 #include <fmt/format.h>
 
 #include <vector>
+
+#include "cli/print.h"
+#include "cli/verb.h"
 
 namespace amphora::cli {
 namespace {
@@ -97,8 +99,7 @@ std::string powershell_script(const std::vector<VerbWords>& verbs) {
   return script;
 }
 
-}  // namespace
-
+/// The script for "bash", "zsh", "fish" or "powershell"; kUsage for another shell.
 Result<std::string> completion_script(const CLI::App& app, std::string_view shell) {
   const std::vector<VerbWords> verbs = words_of(app);
   if (shell == "bash") return bash_script(verbs, false);
@@ -108,5 +109,19 @@ Result<std::string> completion_script(const CLI::App& app, std::string_view shel
   return fail(Fault::kUsage,
               fmt::format("no completion for '{}'; there is bash, zsh, fish and powershell", shell));
 }
+
+Action declare(CLI::App& app, const Globals&) {
+  auto shell = std::make_shared<std::string>();
+  app.add_option("SHELL", *shell, "bash, zsh, fish or powershell")->required();
+  return [shell, &app]() -> Result<int> {
+    AMPHORA_ASSIGN(const std::string script, completion_script(*app.get_parent(), *shell));
+    print(script);
+    return 0;
+  };
+}
+
+}  // namespace
+
+const Verb kCompletion{"completion", "a shell's completion script", "amphora completion bash", declare};
 
 }  // namespace amphora::cli
