@@ -108,7 +108,8 @@ TEST(HfPackage, ListsEveryMissingShardBeforeReadingAny) {  // C1, F7
 TEST(HfPackage, NamesTheFaultyFileOnce) {
   const ModelFolder folder("llama");
   folder.edit("config.json", {{"architectures", ""}, {"model_type", ""}});
-  EXPECT_EQ(refusal_of(folder.path()).message, "config.json: neither architectures nor a model_type is there");
+  EXPECT_EQ(refusal_of(folder.path()).message,
+            "config.json: neither architectures nor a model_type is there");
   folder.write("config.json", "[]");
   EXPECT_EQ(refusal_of(folder.path()).message, "config.json: not an object");
 }

@@ -8,8 +8,8 @@
 #include <string_view>
 #include <vector>
 
-#include "amphora/result.h"
 #include "amphora/json.h"
+#include "amphora/result.h"
 
 namespace amphora::text {
 
@@ -18,7 +18,8 @@ struct ChatRequest {
   json::Value messages;  ///< array of objects
   json::Value tools;     ///< array, or null for none
   bool add_generation_prompt = true;
-  std::vector<json::Member> variables;      ///< further template variables (bos_token, eos_token, enable_thinking …)
+  std::vector<json::Member>
+      variables;  ///< further template variables (bos_token, eos_token, enable_thinking …)
   std::optional<int64_t> now_unix_seconds;  ///< clock of strftime_now, UTC; absent: the system's
 };
 
@@ -28,10 +29,12 @@ class ChatTemplate {
   /// A syntax error names line and column.
   static Result<std::shared_ptr<const ChatTemplate>> parse(std::string_view source);
   ~ChatTemplate();
-  /// The prompt's text. raise_exception gives kRefused with its text; steps, depth and output size are bounded.
+  /// The prompt's text. raise_exception gives kRefused with its text; steps, depth and output size are
+  /// bounded.
   Result<std::string> render(const ChatRequest& request) const;
   /// As render(), with any set of variables (an object) instead of a conversation.
-  Result<std::string> render_variables(const json::Value& variables, std::optional<int64_t> now_unix_seconds) const;
+  Result<std::string> render_variables(const json::Value& variables,
+                                       std::optional<int64_t> now_unix_seconds) const;
 
   struct Impl;
   explicit ChatTemplate(std::unique_ptr<const Impl> impl);

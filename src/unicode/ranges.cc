@@ -1,4 +1,5 @@
-// Sets of characters as Hugging Face `tokenizers` 0.23.3 sees them. Written by tests/oracle/make_unicode_ranges.py.
+// Sets of characters as Hugging Face `tokenizers` 0.23.3 sees them. Written by
+// tests/oracle/make_unicode_ranges.py.
 #include "unicode/ranges.h"
 
 #include <algorithm>
@@ -353,20 +354,9 @@ struct Younger {
   std::span<const Range> ranges;
 };
 constexpr Younger kYounger[] = {
-    {"Ll", kYoungerLl},
-    {"Lm", kYoungerLm},
-    {"Lo", kYoungerLo},
-    {"Lu", kYoungerLu},
-    {"Mc", kYoungerMc},
-    {"Mn", kYoungerMn},
-    {"Nd", kYoungerNd},
-    {"No", kYoungerNo},
-    {"Pd", kYoungerPd},
-    {"Po", kYoungerPo},
-    {"Sm", kYoungerSm},
-    {"So", kYoungerSo},
-    {"Cf", kYoungerCf},
-    {"Han", kYoungerHan},
+    {"Ll", kYoungerLl}, {"Lm", kYoungerLm}, {"Lo", kYoungerLo}, {"Lu", kYoungerLu},   {"Mc", kYoungerMc},
+    {"Mn", kYoungerMn}, {"Nd", kYoungerNd}, {"No", kYoungerNo}, {"Pd", kYoungerPd},   {"Po", kYoungerPo},
+    {"Sm", kYoungerSm}, {"So", kYoungerSo}, {"Cf", kYoungerCf}, {"Han", kYoungerHan},
 };
 
 bool contains(std::span<const Range> ranges, char32_t c) {
