@@ -140,12 +140,12 @@ Result<GenerateResult> answer(Runner& runner, std::span<const TokenId> ids, Cloc
   std::optional<double> first_token_seconds;
   const InterruptScope interrupt;
   runner.options.interrupt = interrupt.token();
-  AMPHORA_ASSIGN(const GenerateResult result, generate(*runner.loaded.session, *runner.vocabulary, ids,
-                                                       runner.options, [&](const GeneratedPiece& piece) {
-                                                         if (!first_token_seconds)
-                                                           first_token_seconds = seconds_since(since);
-                                                         print_piece(runner, piece);
-                                                       }));
+  AMPHORA_ASSIGN(GenerateResult result, generate(*runner.loaded.session, *runner.vocabulary, ids,
+                                                 runner.options, [&](const GeneratedPiece& piece) {
+                                                   if (!first_token_seconds)
+                                                     first_token_seconds = seconds_since(since);
+                                                   print_piece(runner, piece);
+                                                 }));
   if (runner.globals.json) {
     print_summary(result, first_token_seconds.value_or(seconds_since(since)));
   } else {
