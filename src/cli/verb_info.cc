@@ -1,5 +1,6 @@
 // `info`: what a model file holds, without reading its weights.
 #include <algorithm>
+#include <array>
 #include <filesystem>
 #include <map>
 
@@ -138,25 +139,41 @@ json::Value memory_value(const Model& model, uint32_t context) {
                               {"streamed_per_token", count_value(model.bytes_per_token())}});
 }
 
+// Whether a number under this key counts bytes and deserves a unit.
+bool counts_bytes(std::string_view key) {
+  constexpr std::array kKeys = {"bytes", "weights_mapped", "weights_private", "kv_f16", "streamed_per_token"};
+  return key.ends_with("_bytes") || std::ranges::find(kKeys, key) != kKeys.end();
+}
+
+// A value in words: members and items side by side.
+std::string words_of(std::string_view key, const json::Value& value) {
+  if (value.is_string()) return value.text();
+  if (value.is_number() && counts_bytes(key))
+    return fmt::format("{} ({})", value.text(), human_bytes(value.as_unsigned().value_or(0)));
+  std::vector<std::string> parts;
+  for (const json::Member& member : value.members())
+    parts.push_back(fmt::format("{} {}", member.key, words_of(member.key, member.value)));
+  for (const json::Value& item : value.items()) parts.push_back(words_of(key, item));
+  if (value.is_object() || value.is_array()) return fmt::format("{}", fmt::join(parts, ", "));
+  return json::dump(value);
+}
+
 void print_document(const json::Value& document) {
   for (const json::Member& member : document.members()) {
     const json::Value& value = member.value;
+    const bool is_list = value.is_array() && !value.items().empty() && !value.items().front().is_number();
     if (value.is_null() || (value.is_array() && value.items().empty())) continue;
     if (value.is_object()) {
       print(fmt::format("{}\n", member.key));
-      for (const json::Member& inner : value.members()) {
-        const bool plain = inner.value.is_string();
-        print(fmt::format("  {:<26} {}\n", inner.key,
-                          printable(plain ? inner.value.text() : json::dump(inner.value))));
-      }
-    } else if (value.is_array()) {
+      for (const json::Member& inner : value.members())
+        print(
+            fmt::format("  {:<26} {}\n", printable(inner.key), printable(words_of(inner.key, inner.value))));
+    } else if (is_list) {
       print(fmt::format("{}\n", member.key));
-      for (const json::Value& item : value.items()) {
-        print(fmt::format("  {}\n", printable(item.is_string() ? item.text() : json::dump(item))));
-      }
+      for (const json::Value& item : value.items())
+        print(fmt::format("  {}\n", printable(words_of(member.key, item))));
     } else {
-      print(fmt::format("{:<28} {}\n", member.key,
-                        printable(value.is_string() ? value.text() : json::dump(value))));
+      print(fmt::format("{:<28} {}\n", member.key, printable(words_of(member.key, value))));
     }
   }
 }
