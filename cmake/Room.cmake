@@ -19,6 +19,10 @@ if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
   # g++ 12 warns about std::variant and std::string moves inside its own headers.
   target_compile_options(amphora_options INTERFACE -Wno-maybe-uninitialized -Wno-restrict)
 endif()
+if(CMAKE_CXX_COMPILER_ID MATCHES "Clang")
+  # libstdc++ 12's stable_sort calls a function that libstdc++ itself deprecates.
+  target_compile_options(amphora_options INTERFACE -Wno-deprecated-declarations)
+endif()
 if(AMPHORA_SANITIZE)
   target_compile_options(amphora_options INTERFACE
     -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer -O1)
