@@ -45,7 +45,7 @@ if [[ -z "$model" ]]; then
   cat <<'TEXT'
 
 The model could not be fetched (the reason stands above). `make demo MODEL=path` uses a GGUF file or a Hugging Face
-directory that you have. The same steps follow on the small model that this repository carries: 2 million weights,
+directory that you have. The same steps follow on the small model that this repository carries: 4 million weights,
 trained for its tests, Apache-2.0.
 TEXT
   model=tests/data/base-model
