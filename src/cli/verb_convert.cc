@@ -90,16 +90,22 @@ void print_report(const ConversionReport& report, const Arguments& arguments, co
     print(fmt::format("{}: {}\n", printable(arguments.out), human_bytes(report.file_bytes)));
 }
 
+// The written file is judged, not its source: that may hold types which only a conversion makes runnable.
+Status note_what_cannot_run(const std::string& path, std::vector<std::string>& notes) {
+  AMPHORA_ASSIGN(const auto written, open_package(path));
+  if (const auto model = Model::load(written); !model) notes.push_back(describe(model.error()));
+  return {};
+}
+
 Result<int> run_conversion(const Arguments& arguments, const Globals& globals) {
   if (arguments.out.empty() && !arguments.dry_run) return fail(Fault::kUsage, "-o OUT.cmf is missing");
   AMPHORA_ASSIGN(const ConvertOptions options, options_of(arguments));
   AMPHORA_ASSIGN(const auto package, open_package(arguments.source));
   std::vector<std::string> notes = package->notes;
-  if (const auto model = Model::load(package); !model)
-    notes.push_back("the model cannot run here: " + describe(model.error()));
   ProgressBar bar("convert", globals.quiet || globals.json);
   AMPHORA_ASSIGN(const ConversionReport report, convert(*package, arguments.out, options, bar.function()));
   notes.insert(notes.end(), report.notes.begin(), report.notes.end());
+  if (!arguments.dry_run) AMPHORA_TRY(note_what_cannot_run(arguments.out, notes));
   for (const std::string& note : notes) print_note(globals, note);
   if (globals.json) {
     print_json_line(report_value(report, notes, arguments));

@@ -141,6 +141,13 @@ class BadInput(harness.CommandLineTest):
                 self.refused(1, "convert", source, "-o", self.folder / "out.cmf", "--quant", quant, words=[name, "77"])
             self.assertEqual(self.files(), before)
 
+    def test_a_conversion_says_whether_its_result_can_run(self):
+        result = self.ok("convert", DATA / "gguf" / "llama_f32.gguf", "-o", self.folder / "out.cmf")
+        self.assertNotIn(b"cannot run", result.err)  # the GGUF's own types do not, the result does
+        result = self.ok("convert", self.source(vocab_size=511), "-o", self.folder / "out.cmf")
+        self.assertIn(b"cannot run", result.err)
+        self.assertIn(b"511", result.err)
+
     def test_unused_and_missing_tensors_are_named(self):
         source = self.source()
         tensors = (source / "model.safetensors").read_bytes()
