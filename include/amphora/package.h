@@ -120,6 +120,9 @@ struct Package {
   json::Value header;      ///< a CMF source's header, whose unknown keys a rewrite keeps; else null
   /// Set if no model can run from this package: the sentence says why and what to do ("a skill file: …").
   std::optional<std::string> not_runnable;
+  /// Sections of a CMF source, verbatim; empty if absent (docs/formats/cmf.md §5, §7).
+  Bytes masks, index;
+  bool loop_masks = false;  ///< the FFN rows of the masks are per visit
   /// Parts that this version cannot carry into another container ("task masks"): convert() refuses, naming
   /// them.
   std::vector<std::string> uncarried;

@@ -130,7 +130,7 @@ Result<Payload> encode(const PlannedTensor& planned) {
   }));
   auto payload = std::make_unique_for_overwrite<std::byte[]>(planned.bytes);
   const MutableBytes out(payload.get(), planned.bytes);
-  if (Status encoded = quant::find_codec(planned.dtype)->encode(room, tensor.shape, out); !encoded)
+  if (Status encoded = quant::find_codec(planned.dtype)->encode(room, tensor.shape, {}, out); !encoded)
     return in_tensor(tensor, encoded.error());
   return payload;
 }

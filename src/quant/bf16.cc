@@ -13,7 +13,7 @@ void decode(Bytes payload, Shape, uint64_t first, std::span<float> out) {
   for (size_t i = 0; i < out.size(); ++i) out[i] = bfloat16_to_float(half_bits_at(payload, 2 * (first + i)));
 }
 
-Status encode(std::span<const float> values, Shape, MutableBytes out) {
+Status encode(std::span<const float> values, Shape, const EncodeOptions&, MutableBytes out) {
   AMPHORA_TRY(check_finite(values));
   for (size_t i = 0; i < values.size(); ++i) {
     const uint16_t half = float_to_bfloat16(values[i]);

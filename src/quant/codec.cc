@@ -25,6 +25,11 @@ std::optional<uint64_t> element_count(Shape shape) {
   return std::ranges::find(shape, uint64_t{0}) != shape.end() ? 0 : checked_product(shape);
 }
 
+std::optional<uint64_t> encoded_bytes(const Codec& codec, Shape shape, const EncodeOptions& options) {
+  if (codec.payload_bytes) return codec.payload_bytes(shape);
+  return codec.encoded_bytes ? codec.encoded_bytes(shape, options) : std::nullopt;
+}
+
 std::span<const Codec> codecs() { return table(); }
 
 const Codec* find_codec(uint8_t id) {

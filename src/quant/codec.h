@@ -20,6 +20,23 @@ using Shape = std::span<const uint64_t>;
 /// others are.
 std::optional<uint64_t> element_count(Shape shape);
 
+enum class Encoder : uint8_t {
+  kPlain,   ///< scales from the largest magnitude (docs/formats/cmf.md §3 "Encoders")
+  kSearch,  ///< the scale of each group that gives the least squared error, where the type has such a search
+};
+
+/// How a tensor is to be encoded; a type ignores what does not concern it. The spans must outlive the call.
+struct EncodeOptions {
+  Encoder encoder = Encoder::kPlain;
+  /// What a squared error in each column counts in a search, finite and not negative; empty: all columns
+  /// alike. [columns]
+  std::span<const float> importance = {};
+  /// The share of all weights, 0 … 1, that an overlay keeps as f16 (q1s, q1t); absent: the type's default.
+  std::optional<double> overlay_share = {};
+  /// Bits per weight of every row (vbit, vbit_ro): see quant/vbit_budget.h. [rows]
+  std::span<const uint8_t> row_widths = {};
+};
+
 /// One element type. Function members are null where this version cannot do the work (see can_decode,
 /// can_encode).
 struct Codec {
@@ -41,13 +58,22 @@ struct Codec {
   /// Decodes elements [first, first + out.size()) in row-major order. `payload` has been checked against
   /// payload_bytes.
   void (*decode)(Bytes payload, Shape shape, uint64_t first, std::span<float> out) = nullptr;
-  /// Encodes a whole tensor into `out` (payload_bytes long). Refuses NaN, infinities and what the type cannot
-  /// hold, naming the flat index. `values` holds every element, row-major.
-  Status (*encode)(std::span<const float> values, Shape shape, MutableBytes out) = nullptr;
+  /// For types without payload_bytes: the payload that encode() makes of a shape with these options; empty on
+  /// overflow or if an option that it needs is missing.
+  std::optional<uint64_t> (*encoded_bytes)(Shape shape, const EncodeOptions& options) = nullptr;
+  /// Encodes a whole tensor into `out`, which is as long as quant::encoded_bytes says. Refuses NaN,
+  /// infinities and what the type cannot hold, naming the flat index. `values` holds every element,
+  /// row-major.
+  Status (*encode)(std::span<const float> values, Shape shape, const EncodeOptions& options,
+                   MutableBytes out) = nullptr;
+  bool has_search = false;  ///< whether Encoder::kSearch differs from Encoder::kPlain
 
   bool can_decode() const { return decode != nullptr; }
   bool can_encode() const { return encode != nullptr; }
 };
+
+/// Exact bytes of the payload that encode() makes, for every type; empty on overflow.
+std::optional<uint64_t> encoded_bytes(const Codec& codec, Shape shape, const EncodeOptions& options);
 
 /// All known types, in id order.
 std::span<const Codec> codecs();

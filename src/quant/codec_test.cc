@@ -40,7 +40,7 @@ std::vector<float> decode_all(DType dtype, Bytes payload, const Dimensions& shap
 Result<ByteVector> encode_all(DType dtype, std::span<const float> values, const Dimensions& shape) {
   const Codec& codec = *find_codec(dtype);
   ByteVector payload(*codec.payload_bytes(shape));
-  AMPHORA_TRY(codec.encode(values, shape, payload));
+  AMPHORA_TRY(codec.encode(values, shape, {}, payload));
   return payload;
 }
 

@@ -16,7 +16,7 @@ void decode(Bytes payload, Shape, uint64_t first, std::span<float> out) {
     out[i] = std::bit_cast<float>(load_little_endian<uint32_t>(payload.data() + 4 * (first + i)));
 }
 
-Status encode(std::span<const float> values, Shape, MutableBytes out) {
+Status encode(std::span<const float> values, Shape, const EncodeOptions&, MutableBytes out) {
   AMPHORA_TRY(check_finite(values));
   for (size_t i = 0; i < values.size(); ++i)
     store_little_endian(out.data() + 4 * i, std::bit_cast<uint32_t>(values[i]));

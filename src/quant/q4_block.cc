@@ -36,7 +36,7 @@ void decode(Bytes payload, Shape shape, uint64_t first, std::span<float> out) {
   }
 }
 
-Status encode(std::span<const float> values, Shape, MutableBytes out) {
+Status encode(std::span<const float> values, Shape, const EncodeOptions&, MutableBytes out) {
   AMPHORA_TRY(check_finite(values));
   const uint64_t groups = divide_rounding_up(values.size(), kGroup);
   for (uint64_t group = 0; group < groups; ++group) {

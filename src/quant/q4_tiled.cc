@@ -28,7 +28,7 @@ void decode(Bytes payload, Shape, uint64_t first, std::span<float> out) {
   }
 }
 
-Status encode(std::span<const float> values, Shape, MutableBytes out) {
+Status encode(std::span<const float> values, Shape, const EncodeOptions&, MutableBytes out) {
   AMPHORA_TRY(check_finite(values));
   for (uint64_t group = 0; group < values.size() / kGroup; ++group) {
     const std::span<const float> weights = values.subspan(group * kGroup, kGroup);

@@ -55,7 +55,7 @@ std::vector<double> column_amplitudes(std::span<const float> values, uint64_t ro
   return sums;
 }
 
-Status encode(std::span<const float> values, Shape shape, MutableBytes out) {
+Status encode(std::span<const float> values, Shape shape, const EncodeOptions&, MutableBytes out) {
   AMPHORA_TRY(check_finite(values));
   const uint64_t rows = shape[0], columns = shape[1];
   const std::vector<double> amplitudes = column_amplitudes(values, rows, columns);

@@ -32,7 +32,7 @@ void decode(Bytes payload, Shape shape, uint64_t first, std::span<float> out) {
   }
 }
 
-Status encode(std::span<const float> values, Shape shape, MutableBytes out) {
+Status encode(std::span<const float> values, Shape shape, const EncodeOptions&, MutableBytes out) {
   AMPHORA_TRY(check_finite(values));
   const uint64_t rows = shape[0], columns = shape[1];
   for (uint64_t row = 0; row < rows; ++row) {

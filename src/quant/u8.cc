@@ -18,7 +18,7 @@ void decode(Bytes payload, Shape, uint64_t first, std::span<float> out) {
     out[i] = static_cast<float>(std::to_integer<uint8_t>(payload[first + i]));
 }
 
-Status encode(std::span<const float> values, Shape, MutableBytes out) {
+Status encode(std::span<const float> values, Shape, const EncodeOptions&, MutableBytes out) {
   AMPHORA_TRY(check_finite(values));
   for (size_t i = 0; i < values.size(); ++i) {
     if (values[i] < 0 || values[i] > 255 || values[i] != clamp_and_round(values[i], 0, 255))

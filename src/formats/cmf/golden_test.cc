@@ -231,7 +231,7 @@ TEST(Golden, EncodersGiveTheBytesOfTheReference) {
     ASSERT_TRUE(source);
     const std::vector<float> values = decode(*file, *source);
     ByteVector payload(*codec->payload_bytes(tensor.shape));
-    ASSERT_TRUE(codec->encode(values, tensor.shape, payload));
+    ASSERT_TRUE(codec->encode(values, tensor.shape, {}, payload));
     EXPECT_EQ(crypto::to_hex(crypto::hash64(payload)), crypto::to_hex(tensor.hash));
     ++encoded;
   }

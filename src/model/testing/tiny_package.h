@@ -85,7 +85,7 @@ class TinyPackage {
       if (is_matrix && matrix_type_ != DType::kF32) {
         const quant::Codec* codec = quant::find_codec(matrix_type_);
         auto payload = std::make_shared<ByteVector>(codec->payload_bytes(shape).value());
-        if (!codec->encode(*values, shape, *payload)) std::abort();
+        if (!codec->encode(*values, shape, {}, *payload)) std::abort();
         tensor.dtype = matrix_type_;
         tensor.stored = *payload;
         package->owners.push_back(payload);
