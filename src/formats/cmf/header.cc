@@ -148,8 +148,6 @@ constexpr Key kHeaderOptional[] = {
     {.name = "shard", .type = Type::kRecord, .record = &kShard}};
 constexpr Record kHeader{kHeaderRequired, kHeaderOptional};
 
-constexpr uint32_t kMaxShards = 99999;
-
 bool is_empty(const json::Value& value) { return value.items().empty() && value.members().empty(); }
 
 Checked<void> check_arch_lengths(const json::Value& header, JsonPlace place) {

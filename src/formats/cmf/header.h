@@ -14,6 +14,8 @@ namespace amphora::cmf {
 
 inline constexpr uint64_t kMaxHeaderBytes = uint64_t{64} << 20;
 
+inline constexpr uint32_t kMaxShards = 99999;
+
 /// The place of a file in a set of shards.
 struct ShardPlace {
   uint32_t no = 1, count = 1;

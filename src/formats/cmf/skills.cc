@@ -124,7 +124,15 @@ const SkillRecord* owner_of(std::string_view name, std::span<const SkillRecord> 
   return nullptr;
 }
 
-Checked<void> check_tensors(std::span<const TensorRecord> tensors, std::span<const SkillRecord> skills) {
+}  // namespace
+
+bool is_skill_file(std::span<const SkillRecord> skills) {
+  return std::ranges::any_of(skills,
+                             [](const SkillRecord& skill) { return skill.base_dir_hash.has_value(); });
+}
+
+Checked<void> check_skill_tensors(std::span<const TensorRecord> tensors,
+                                  std::span<const SkillRecord> skills) {
   const auto is_skill_tensor = [](const TensorRecord& tensor) {
     return tensor.name.starts_with(kTensorPrefix);
   };
@@ -148,13 +156,6 @@ Checked<void> check_tensors(std::span<const TensorRecord> tensors, std::span<con
   return {};
 }
 
-}  // namespace
-
-bool is_skill_file(std::span<const SkillRecord> skills) {
-  return std::ranges::any_of(skills,
-                             [](const SkillRecord& skill) { return skill.base_dir_hash.has_value(); });
-}
-
 Checked<std::vector<SkillRecord>> decode_skills(const json::Value& header, uint64_t header_offset,
                                                 const ArchDimensions& arch, const Masks* masks,
                                                 std::span<const TensorRecord> tensors) {
@@ -164,7 +165,7 @@ Checked<std::vector<SkillRecord>> decode_skills(const json::Value& header, uint6
   }
   // The tensors of a set may be in any of its shards: whoever opens the set checks them.
   const auto shard = shard_of(header);
-  if (!shard || shard->count == 1) AMPHORA_TRY(check_tensors(tensors, skills));
+  if (!shard || shard->count == 1) AMPHORA_TRY(check_skill_tensors(tensors, skills));
   return skills;
 }
 

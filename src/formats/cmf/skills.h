@@ -26,7 +26,10 @@ struct SkillRecord {
 /// Whether the header is that of a skill file: a record in it names its base.
 bool is_skill_file(std::span<const SkillRecord> skills);
 
-/// Checks the registry of a checked header and the names and shapes of tensors named `skill.…`.
+/// Checks names and shapes of the tensors named `skill.…` among all tensors of a file, or of a set.
+Checked<void> check_skill_tensors(std::span<const TensorRecord> tensors, std::span<const SkillRecord> skills);
+
+/// Checks the registry of a checked header and, but for a shard of several, the tensors named `skill.…`.
 Checked<std::vector<SkillRecord>> decode_skills(const json::Value& header, uint64_t header_offset,
                                                 const ArchDimensions& arch, const Masks* masks,
                                                 std::span<const TensorRecord> tensors);

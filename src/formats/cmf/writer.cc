@@ -48,24 +48,6 @@ uint64_t align(uint64_t value, uint64_t alignment) {
   return divide_rounding_up(value, alignment) * alignment;
 }
 
-Result<uint64_t> checked_payload_bytes(const NewTensor& tensor) {
-  if (tensor.name.empty() || tensor.name.size() > kMaxNameBytes || !unicode::is_utf8(tensor.name))
-    return refuse(tensor.name, "a tensor's name is 1 to 65535 bytes of UTF-8");
-  const quant::Codec* codec = quant::find_codec(tensor.dtype);
-  if (!codec) return refuse(tensor.name, "unknown dtype");
-  const auto fits = [](uint64_t dimension) { return dimension <= UINT32_MAX; };
-  if (tensor.shape.size() > kMaxRank || !std::ranges::all_of(tensor.shape, fits) ||
-      !quant::element_count(tensor.shape))
-    return refuse(tensor.name,
-                  "a shape has at most 6 dimensions of less than 2^32 and fewer than 2^63 elements");
-  if (const Status place = codec->check_place(tensor.name, tensor.shape); !place)
-    return refuse(tensor.name, std::string(codec->name) + ": " + place.error().message);
-  const auto bytes = codec->payload_bytes ? codec->payload_bytes(tensor.shape) : tensor.bytes;
-  if (!bytes || (tensor.bytes && tensor.bytes != bytes) || *bytes > kMaxFileBytes)
-    return refuse(tensor.name, "the payload size is missing or not that of dtype and shape");
-  return *bytes;
-}
-
 struct SectionBytes {
   Section section;
   Bytes bytes;
@@ -119,7 +101,7 @@ Result<uint64_t> plan_tensors(const NewFile& file, Plan& plan) {
   plan.names.reserve(file.tensors.size());  // no reallocation: records point into it
   plan.tensors.reserve(file.tensors.size());
   for (const NewTensor& tensor : file.tensors) {
-    AMPHORA_ASSIGN(const uint64_t bytes, checked_payload_bytes(tensor));
+    AMPHORA_ASSIGN(const uint64_t bytes, payload_bytes_of(tensor));
     const std::string& name = plan.names.emplace_back(tensor.name);
     if (!seen.insert(name).second) return refuse(name, "two tensors have this name");
     const uint64_t offset = align(data_bytes, bytes >= kPagedTensorBytes ? kPage : kTensorAlignment);
@@ -176,6 +158,29 @@ Result<Plan> plan_file(const NewFile& file) {
 }
 
 }  // namespace
+
+Result<uint64_t> payload_bytes_of(const NewTensor& tensor) {
+  if (tensor.name.empty() || tensor.name.size() > kMaxNameBytes || !unicode::is_utf8(tensor.name))
+    return refuse(tensor.name, "a tensor's name is 1 to 65535 bytes of UTF-8");
+  const quant::Codec* codec = quant::find_codec(tensor.dtype);
+  if (!codec) return refuse(tensor.name, "unknown dtype");
+  const auto fits = [](uint64_t dimension) { return dimension <= UINT32_MAX; };
+  if (tensor.shape.size() > kMaxRank || !std::ranges::all_of(tensor.shape, fits) ||
+      !quant::element_count(tensor.shape))
+    return refuse(tensor.name,
+                  "a shape has at most 6 dimensions of less than 2^32 and fewer than 2^63 elements");
+  if (const Status place = codec->check_place(tensor.name, tensor.shape); !place)
+    return refuse(tensor.name, std::string(codec->name) + ": " + place.error().message);
+  const auto bytes = codec->payload_bytes ? codec->payload_bytes(tensor.shape) : tensor.bytes;
+  if (!bytes || (tensor.bytes && tensor.bytes != bytes) || *bytes > kMaxFileBytes)
+    return refuse(tensor.name, "the payload size is missing or not that of dtype and shape");
+  return *bytes;
+}
+
+Status check_new_file(const NewFile& file) {
+  AMPHORA_TRY(plan_file(file));
+  return {};
+}
 
 void promise_canonical_layout(json::Value& provenance) {
   provenance.set("layout", json::Value::string("canonical"));
@@ -269,16 +274,24 @@ Status CmfWriter::write(std::string_view name, Bytes part) {
   return {};
 }
 
+bool CmfWriter::complete() const { return state_->current == state_->plan.tensors.size(); }
+
 Status CmfWriter::finish() {
+  AMPHORA_TRY(seal());
+  return commit();
+}
+
+Status CmfWriter::seal() {
   Plan& plan = state_->plan;
-  if (state_->current != plan.tensors.size())
+  if (!complete())
     return refuse(std::string(plan.tensors[state_->current].name), "the payload is not complete");
   Envelope& envelope = plan.envelope;
   const ByteVector directory = encode_directory(plan.tensors, envelope.place(Section::kData).offset);
   envelope.directory_hash = crypto::hash64(directory);
   AMPHORA_TRY(state_->file.write_at(envelope.place(Section::kDirectory).offset, directory));
-  AMPHORA_TRY(state_->file.write_at(0, encode_envelope(envelope)));
-  return state_->file.commit();
+  return state_->file.write_at(0, encode_envelope(envelope));
 }
+
+Status CmfWriter::commit() { return state_->file.commit(); }
 
 }  // namespace amphora::cmf

@@ -49,6 +49,12 @@ std::string_view quant_type_of(std::span<const NewTensor> tensors);
 void promise_canonical_layout(json::Value& provenance);
 bool promises_canonical_layout(const json::Value& header);
 
+/// Payload size of a tensor that is going to be written; refuses what no file can hold.
+Result<uint64_t> payload_bytes_of(const NewTensor& tensor);
+
+/// Whether CmfWriter::create() would accept the file, as far as its content goes.
+Status check_new_file(const NewFile& file);
+
 /// create(), write() every tensor's payload in the declared order, finish(). The file appears under its name
 /// only when finish() has succeeded; its bytes depend on nothing but the arguments.
 class CmfWriter {
@@ -62,8 +68,15 @@ class CmfWriter {
   /// The next part of the payload of `name`: tensors in order, each in as many parts as is convenient.
   /// Tensors of no bytes need no call.
   Status write(std::string_view name, Bytes part);
-  /// Fails if a payload is incomplete.
+  /// Whether every payload has been written.
+  bool complete() const;
+  /// seal(), then commit().
   Status finish();
+  /// Writes all that depends on the payloads; fails if one of them is incomplete.
+  Status seal();
+  /// Gives the sealed file its name. Apart from seal() so that several files can be whole before the first of
+  /// them appears.
+  Status commit();
 
   /// Size that the finished file has.
   uint64_t file_bytes() const;
