@@ -112,6 +112,57 @@ TEST(Ed25519, RefusesAnyFlippedByte) {
       ed25519_verify(bytes_of<32>(std::string(64, 'f')), bytes_of<2>(kMessage), bytes_of<64>(kSignature)));
 }
 
+struct SigningVector {
+  const char *seed, *public_key, *message, *signature;
+};
+// RFC 8032 §7.1, TEST 1 to 3.
+const SigningVector kSigningVectors[] = {
+    {"9d61b19deffd5a60ba844af492ec2cc44449c5697b326919703bac031cae7f60",
+     "d75a980182b10ab7d54bfed3c964073a0ee172f3daa62325af021a68f707511a", "",
+     "e5564300c360ac729086e2cc806e828a84877f1eb8e5d974d873e065224901555fb8821590a33bacc61e39701cf9b46b"
+     "d25bf5f0595bbe24655141438e7a100b"},
+    {"4ccd089b28ff96da9db6c346ec114e0f5b8a319f35aba624da8cf6ed4fb8a6fb",
+     "3d4017c3e843895a92b70aa74d1b7ebc9c982ccf2ec4968cc0cd55f12af4660c", "72",
+     "92a009a9f0d4cab8720e820b5f642540a2b27b5416503f8fb3762223ebdb69da085ac1e43e15996e458f3613d0f11d8c"
+     "387b2eaeb4302aeeb00d291612bb0c00"},
+    {"c5aa8df43f9f837bedb7442f31dcb7b166d38535076f094b85ce3a2e0b4458f7", kPublicKey, kMessage, kSignature},
+};
+
+Ed25519Seed seed_of(std::string_view hex) {
+  Ed25519Seed seed;
+  EXPECT_TRUE(from_hex(hex, seed.bytes)) << hex;
+  return seed;
+}
+
+TEST(Ed25519, SignsTheVectorsOfRfc8032) {
+  for (const SigningVector& vector : kSigningVectors) {
+    const auto key = Ed25519Key::from_seed(seed_of(vector.seed));
+    ASSERT_TRUE(key);
+    EXPECT_EQ(to_hex(key->public_key()), vector.public_key);
+    ByteVector message(std::string_view(vector.message).size() / 2);
+    ASSERT_TRUE(from_hex(vector.message, message));
+    const auto signature = key->sign(message);
+    ASSERT_TRUE(signature);
+    EXPECT_EQ(to_hex(*signature), vector.signature);
+  }
+}
+
+TEST(Ed25519, GeneratesSeedsThatDifferAndSign) {
+  const auto one = Ed25519Seed::generate(), other = Ed25519Seed::generate();
+  ASSERT_TRUE(one && other);
+  EXPECT_NE(one->bytes, other->bytes);
+  EXPECT_NE(one->bytes, Ed25519Seed().bytes);
+  const auto key = Ed25519Key::from_seed(*one);
+  ASSERT_TRUE(key);
+  EXPECT_TRUE(ed25519_verify(key->public_key(), as_bytes("abc"), *key->sign(as_bytes("abc"))));
+}
+
+TEST(Ed25519, WipesASecret) {
+  Ed25519Seed seed = seed_of(kPublicKey);
+  wipe(seed.bytes);
+  EXPECT_EQ(seed.bytes, Ed25519Seed().bytes);
+}
+
 TEST(Hex, WritesAndReadsLowerCaseOnly) {
   EXPECT_EQ(to_hex(uint64_t{0x0123456789abcdef}), "0123456789abcdef");
   EXPECT_EQ(to_hex(as_bytes(std::string_view("\x00\xff\x1a", 3))), "00ff1a");
