@@ -26,18 +26,9 @@ std::unexpected<Error> place_fault(std::string message) {
   return fail_at(Fault::kCorrupt, "Parse", {}, std::nullopt, std::move(message));
 }
 
-/// f64 to f16 with one rounding: rounding to odd on the way keeps what the second rounding must know.
-uint16_t double_to_half(double value) {
-  float near = static_cast<float>(value);
-  if (static_cast<double>(near) != value && (std::bit_cast<uint32_t>(near) & 1u) == 0)
-    near = std::nextafter(near, static_cast<double>(near) < value ? HUGE_VALF : -HUGE_VALF);
-  return float_to_half(near);
-}
-
 std::optional<uint16_t> floored(uint16_t half) {
   if ((half & 0x7C00u) == 0x7C00u) return std::nullopt;
-  constexpr uint16_t kMinNormal = 0x0400;  // 2^-14
-  return std::max(half, kMinNormal);       // scales are not negative: the bits order them
+  return std::max(half, kMinNormalHalf);  // scales are not negative: the bits order them
 }
 
 }  // namespace
@@ -92,6 +83,14 @@ Status check_finite(std::span<const float> values) {
 
 float largest_magnitude(std::span<const float> values) {
   return std::bit_cast<float>(largest_magnitude_bits(values));
+}
+
+uint16_t double_to_half(double value) {
+  // Rounding to odd on the way keeps what the second rounding must know.
+  float near = static_cast<float>(value);
+  if (static_cast<double>(near) != value && (std::bit_cast<uint32_t>(near) & 1u) == 0)
+    near = std::nextafter(near, static_cast<double>(near) < value ? HUGE_VALF : -HUGE_VALF);
+  return float_to_half(near);
 }
 
 std::optional<uint16_t> scale_to_half(float scale) { return floored(float_to_half(scale)); }

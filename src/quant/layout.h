@@ -46,6 +46,11 @@ Status check_finite(std::span<const float> values);
 /// The largest magnitude of some finite values; 0 if there are none.
 float largest_magnitude(std::span<const float> values);
 
+inline constexpr uint16_t kMinNormalHalf = 0x0400;  ///< 2^-14, the least scale
+
+/// f64 to f16 with one rounding, ties to even.
+uint16_t double_to_half(double value);
+
 /// The f16 form of a scale, at least 2^-14; empty if it does not fit f16.
 std::optional<uint16_t> scale_to_half(float scale);
 /// The same from f64, rounded once.

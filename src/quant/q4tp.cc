@@ -1,16 +1,45 @@
-// q4tp: `u8[16]` of 4-bit codes per group, ladder parameters per row, 5-bit scale codes per row. Recognised
-// and checked.
+// q4tp: `u8[16]` of 4-bit codes per group, ladder parameters per row, 5-bit scale codes per row.
+#include <algorithm>
+#include <vector>
+
 #include "quant/dtypes.h"
 #include "quant/ladder.h"
+#include "quant/nibbles.h"
 
 namespace amphora::quant {
 namespace {
 
-constexpr uint64_t kGroupBytes = 16;
+std::optional<uint64_t> payload_bytes(Shape shape) { return ladder_payload_bytes(shape, kNibbleBytes); }
 
-std::optional<uint64_t> payload_bytes(Shape shape) { return ladder_payload_bytes(shape, kGroupBytes); }
+Status check_payload(Bytes payload, Shape shape) {
+  return check_ladder_payload(payload, shape, kNibbleBytes);
+}
 
-Status check_payload(Bytes payload, Shape shape) { return check_ladder_payload(payload, shape, kGroupBytes); }
+void decode(Bytes payload, Shape shape, uint64_t first, std::span<float> out) {
+  decode_ladder_groups(payload, LadderLayout(shape, kNibbleBytes), first, out,
+                       [](const std::byte* nibbles, const auto& rungs, uint32_t code, uint64_t inside,
+                          std::span<float> weights) {
+                         for (uint64_t i = 0; i < weights.size(); ++i)
+                           weights[i] = decode_nibble(nibbles, inside + i, rungs[code]);
+                       });
+}
+
+Status encode(std::span<const float> values, Shape shape, const EncodeOptions&, MutableBytes out) {
+  AMPHORA_TRY(check_finite(values));
+  const LadderLayout layout(shape, kNibbleBytes);
+  std::vector<uint8_t> codes(layout.groups);
+  for (uint64_t row = 0; row < layout.rows; ++row) {
+    const uint64_t first = row * shape[1];
+    const std::span<const float> weights = values.subspan(first, shape[1]);
+    AMPHORA_ASSIGN(const LadderParameters parameters, fit_ladder_row(weights, first, 7.0f, codes));
+    store_ladder_row(out, layout, row, parameters, codes);
+    const auto rungs = ladder_of_row(out, layout, row);
+    for (uint64_t group = 0; group < layout.groups; ++group)
+      encode_nibbles(weights.subspan(group * kGroup, kGroup), rungs[codes[group]],
+                     out.data() + layout.weights_offset(row, group));
+  }
+  return {};
+}
 
 }  // namespace
 
@@ -19,6 +48,8 @@ const Codec kQ4TPCodec{.dtype = DType::kQ4TP,
                        .cli_name = "q4tp",
                        .check_place = place_grouped_matrix,
                        .payload_bytes = payload_bytes,
-                       .check_payload = check_payload};
+                       .check_payload = check_payload,
+                       .decode = decode,
+                       .encode = encode};
 
 }  // namespace amphora::quant
