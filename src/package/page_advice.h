@@ -1,12 +1,10 @@
 // Keeps resident memory small while a mapped file is read from end to end.
 #pragma once
 
-#include "amphora/bytes.h"
+#include "base/page_advice.h"
 
 namespace amphora::package {
 
-/// Tells the system that these bytes of a read-only file mapping are not needed for now. Reading them again
-/// is always possible. Must not be given memory of any other kind: its contents would be lost.
-void release_pages(Bytes mapped);
+using amphora::release_pages;
 
 }  // namespace amphora::package

@@ -2,10 +2,9 @@
 // (docs/formats/cmf.md §8).
 #include <array>
 
-#include "crypto/ed25519.h"
 #include "crypto/hex.h"
-#include "crypto/sha256.h"
 #include "formats/cmf/schema.h"
+#include "formats/cmf/signing.h"
 #include "formats/cmf/verify.h"
 
 namespace amphora::cmf {
@@ -19,18 +18,6 @@ constexpr Key kSignatureRequired[] = {{.name = "alg", .type = Type::kChoice, .ch
 constexpr Record kSignature{kSignatureRequired};
 
 constexpr JsonPlace kPlace{Section::kSignature, 0};
-constexpr uint64_t kPortion = uint64_t{16} << 20;
-
-Result<crypto::Sha256Digest> digest_of(Bytes file, const ProgressFunction& progress) {
-  crypto::Sha256 hash;
-  for (uint64_t done = 0; done < file.size();) {
-    const uint64_t count = std::min(kPortion, file.size() - done);
-    hash.update(file.subspan(done, count));
-    done += count;
-    if (progress) progress(done, file.size());
-  }
-  return hash.finish();
-}
 
 template <size_t N>
 std::array<std::byte, N> bytes_of(const json::Value& record, std::string_view key) {
@@ -39,26 +26,40 @@ std::array<std::byte, N> bytes_of(const json::Value& record, std::string_view ke
   return bytes;
 }
 
-Checked<void> check(Bytes file, std::string_view text, const ProgressFunction& progress) {
+/// The key of a good signature.
+Checked<crypto::Ed25519PublicKey> check(Bytes file, std::string_view text, const VerifyOptions& options) {
   AMPHORA_ASSIGN(const json::Value record, read_record(text, kPlace, kSignature));
-  const auto digest = digest_of(file, progress);
+  const auto signer = bytes_of<crypto::kEd25519KeyBytes>(record, "pubkey");
+  if (options.public_key && signer != *options.public_key)
+    return json_fault(Code::kHash, kPlace, "$.pubkey",
+                      "the signature is by " + crypto::to_hex(signer) + ", wanted one by " +
+                          crypto::to_hex(*options.public_key));
+  const auto digest = digest_of(file, {options.release_pages, options.progress});
   if (!digest) return json_fault(Code::kUnsupportedFeature, kPlace, "$.sha256", digest.error().message);
   if (bytes_of<32>(record, "sha256") != *digest)
     return json_fault(
         Code::kHash, kPlace, "$.sha256",
         "the file's SHA-256 is " + crypto::to_hex(*digest) + ", the signature is for another one");
-  if (!crypto::ed25519_verify(bytes_of<crypto::kEd25519KeyBytes>(record, "pubkey"), *digest,
-                              bytes_of<crypto::kEd25519SignatureBytes>(record, "sig")))
+  if (!crypto::ed25519_verify(signer, *digest, bytes_of<crypto::kEd25519SignatureBytes>(record, "sig")))
     return json_fault(Code::kHash, kPlace, "$.sig", "the signature is not that of its public key");
-  return {};
+  return signer;
 }
 
 }  // namespace
 
-std::optional<Finding> check_signature(Bytes file, std::string_view signature,
-                                       const ProgressFunction& progress) {
-  auto checked = check(file, signature, progress);
-  return checked ? std::nullopt : std::optional(std::move(checked).error());
+void check_signature(Bytes file, std::optional<std::string_view> signature, const VerifyOptions& options,
+                     VerifyReport& report) {
+  if (!signature) {
+    if (options.strong || options.public_key)
+      report.findings.push_back({Code::kMissing, Section::kSignature, 0, "there is no signature file"});
+    return;
+  }
+  auto signer = check(file, *signature, options);
+  report.signature = signer ? SignatureState::kValid : SignatureState::kInvalid;
+  if (signer)
+    report.signer = *signer;
+  else
+    report.findings.push_back(std::move(signer).error());
 }
 
 }  // namespace amphora::cmf

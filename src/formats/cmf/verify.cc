@@ -4,8 +4,10 @@
 #include <algorithm>
 #include <array>
 
+#include "base/page_advice.h"
 #include "crypto/hash64.h"
 #include "crypto/hex.h"
+#include "formats/cmf/signing.h"
 #include "formats/cmf/writer.h"
 #include "quant/codec.h"
 
@@ -13,11 +15,14 @@ namespace amphora::cmf {
 namespace {
 
 constexpr uint64_t kPortion = uint64_t{16} << 20;
+/// A payload of up to this size stays resident between its hash and its rules.
+constexpr uint64_t kResident = uint64_t{64} << 20;
 constexpr uint64_t kMaxSignatureBytes = uint64_t{64} << 10;
 
 class Verifier {
  public:
-  Verifier(const CmfFile& file, const ProgressFunction& progress) : file_(file), progress_(progress) {
+  Verifier(const CmfFile& file, const VerifyOptions& options)
+      : file_(file), progress_(options.progress), release_pages_(options.release_pages) {
     for (const Section section : kPlacedSections)
       if (section != Section::kData) total_ += file.section(section).size();
     for (const TensorRecord& tensor : file.tensors()) total_ += tensor.bytes;
@@ -46,11 +51,16 @@ class Verifier {
     for (uint64_t done = 0; done < bytes.size();) {
       const uint64_t count = std::min<uint64_t>(kPortion, bytes.size() - done);
       hash.update(bytes.subspan(done, count));
+      if (bytes.size() > kResident) release(bytes.subspan(done, count));
       done += count;
       done_ += count;
       if (progress_) progress_(done_, total_);
     }
     return hash.value();
+  }
+
+  void release(Bytes bytes) const {
+    if (release_pages_) amphora::release_pages(bytes);
   }
 
   static std::string mismatch(uint64_t found, uint64_t recorded) {
@@ -84,11 +94,11 @@ class Verifier {
     if (found != tensor.hash)
       add(Code::kHash, Section::kData, tensor.offset, mismatch(found, tensor.hash), tensor.name);
     const quant::Codec* codec = quant::find_codec(tensor.dtype);
-    if (!codec->check_payload) return;
-    const Status status = codec->check_payload(payload, tensor.shape);
-    if (!status)
-      add(Code::kParse, Section::kData, tensor.offset + status.error().offset.value_or(0),
-          status.error().message, tensor.name);
+    if (codec->check_payload)
+      if (const Status status = codec->check_payload(payload, tensor.shape); !status)
+        add(Code::kParse, Section::kData, tensor.offset + status.error().offset.value_or(0),
+            status.error().message, tensor.name);
+    release(payload);
   }
 
   void check_padding() {
@@ -128,13 +138,22 @@ class Verifier {
     Nonzero nonzero;
     uint64_t at = range.offset;
     for (const Span& span : owned) {
-      for (; at < std::min(span.offset, range.end()); ++at) {
-        if (file_.bytes()[at] == std::byte{0}) continue;
-        if (nonzero.count++ == 0) nonzero.first = at;
-      }
+      const uint64_t end = std::min(span.offset, range.end());
+      for (; at < end; at += std::min(kPortion, end - at))
+        count_nonzero({at, std::min(kPortion, end - at)}, nonzero);
       at = std::max(at, span.end());
     }
     return nonzero;
+  }
+  void count_nonzero(const Span& gap, Nonzero& nonzero) const {
+    const Bytes bytes = file_.bytes().subspan(gap.offset, gap.bytes);
+    const auto is_nonzero = [](std::byte byte) { return byte != std::byte{0}; };
+    const auto count = static_cast<uint64_t>(std::ranges::count_if(bytes, is_nonzero));
+    if (count != 0 && nonzero.count == 0)
+      nonzero.first =
+          gap.offset + static_cast<uint64_t>(std::ranges::find_if(bytes, is_nonzero) - bytes.begin());
+    nonzero.count += count;
+    if (bytes.size() == kPortion) release(bytes);
   }
 
   /// Bytes of the data window that belong to nobody should be zeros.
@@ -165,21 +184,10 @@ class Verifier {
 
   const CmfFile& file_;
   const ProgressFunction& progress_;
+  bool release_pages_;
   std::vector<Finding> findings_;
   uint64_t done_ = 0, total_ = 0;
 };
-
-void verify_signature(Bytes file, std::optional<std::string_view> signature, const VerifyOptions& options,
-                      VerifyReport& report) {
-  if (!signature) {
-    if (options.strong)
-      report.findings.push_back({Code::kMissing, Section::kSignature, 0, "there is no signature file"});
-    return;
-  }
-  auto finding = check_signature(file, *signature, options.progress);
-  report.signature = finding ? SignatureState::kInvalid : SignatureState::kValid;
-  if (finding) report.findings.push_back(*std::move(finding));
-}
 
 }  // namespace
 
@@ -201,22 +209,22 @@ VerifyReport verify_bytes(Bytes bytes, std::optional<std::string_view> signature
     report.findings.push_back(file.error());
     return report;
   }
-  report.findings = Verifier(*file, options.progress).run();
-  verify_signature(bytes, signature, options, report);
+  report.findings = Verifier(*file, options).run();
+  check_signature(bytes, signature, options, report);
   return report;
 }
 
 Result<VerifyReport> verify(const std::filesystem::path& path, const VerifyOptions& options) {
   AMPHORA_ASSIGN(const std::shared_ptr<const MappedFile> file, MappedFile::open(path));
-  std::filesystem::path signature_path = path;
-  signature_path += ".sig";
-  const auto signature = read_small_file(signature_path, kMaxSignatureBytes);
+  const auto signature = read_small_file(signature_path_of(path), kMaxSignatureBytes);
   if (!signature && signature.error().fault == Fault::kIo) return std::unexpected(signature.error());
   // One that is too large to be a signature is refused as malformed, like any other text that is none.
   const bool absent = !signature && signature.error().fault == Fault::kNotFound;
+  VerifyOptions of_mapping = options;
+  of_mapping.release_pages = true;
   return verify_bytes(file->bytes(),
                       absent ? std::nullopt : std::optional<std::string_view>(signature ? *signature : ""),
-                      options);
+                      of_mapping);
 }
 
 }  // namespace amphora::cmf

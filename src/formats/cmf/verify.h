@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/progress.h"
+#include "crypto/ed25519.h"
 #include "formats/cmf/cmf_file.h"
 
 namespace amphora::cmf {
@@ -16,13 +17,18 @@ enum class SignatureState : uint8_t { kAbsent, kValid, kInvalid };
 std::string_view name_of(SignatureState state);  ///< "absent", "valid", "invalid"
 
 struct VerifyOptions {
-  bool strong = false;             ///< a good `.sig` file is required
+  bool strong = false;                                      ///< a good `.sig` file is required
+  std::optional<crypto::Ed25519PublicKey> public_key = {};  ///< required too, and by this key
+  /// The bytes are a read-only file mapping: pages that have been checked are given back, so that resident
+  /// memory does not grow with the file.
+  bool release_pages = false;
   ProgressFunction progress = {};  ///< told bytes hashed of bytes to hash; starts again for the signature
 };
 
 struct VerifyReport {
   std::vector<Finding> findings;  ///< in the order of the checks
   SignatureState signature = SignatureState::kAbsent;
+  std::optional<crypto::Ed25519PublicKey> signer = {};  ///< whose good signature it is
   /// Notes allowed.
   bool valid() const;
 };
@@ -35,8 +41,8 @@ Result<VerifyReport> verify(const std::filesystem::path& path, const VerifyOptio
 VerifyReport verify_bytes(Bytes file, std::optional<std::string_view> signature,
                           const VerifyOptions& options = {});
 
-/// Checks the signature file's text against a file's bytes; empty if it is good.
-std::optional<Finding> check_signature(Bytes file, std::string_view signature,
-                                       const ProgressFunction& progress = {});
+/// Adds what the signature file's text (if there is one) says about a file's bytes to the report.
+void check_signature(Bytes file, std::optional<std::string_view> signature, const VerifyOptions& options,
+                     VerifyReport& report);
 
 }  // namespace amphora::cmf

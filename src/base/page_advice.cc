@@ -1,12 +1,12 @@
 // madvise over whole pages.
-#include "package/page_advice.h"
+#include "base/page_advice.h"
 
 #include <sys/mman.h>
 #include <unistd.h>
 
 #include <cstdint>
 
-namespace amphora::package {
+namespace amphora {
 
 void release_pages(Bytes mapped) {
   if (mapped.empty()) return;
@@ -17,4 +17,4 @@ void release_pages(Bytes mapped) {
   (void)::madvise(reinterpret_cast<void*>(first), start + mapped.size() - first, MADV_DONTNEED);
 }
 
-}  // namespace amphora::package
+}  // namespace amphora
