@@ -11,3 +11,4 @@ amphora_room(text USES base unicode LIBRARIES PkgConfig::PCRE2 simdjson::simdjso
 amphora_room(package USES base crypto unicode quant formats/cmf formats/safetensors formats/gguf text)
 amphora_room(model USES base quant kernels package)
 amphora_room(engine USES base quant kernels text package model)
+amphora_room(transform USES base crypto quant formats/cmf package)

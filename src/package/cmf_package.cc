@@ -3,7 +3,7 @@
 
 #include <fmt/format.h>
 
-#include "formats/cmf/cmf_file.h"
+#include "formats/cmf/cmf_set.h"
 #include "package/arch_json.h"
 #include "package/object_reader.h"
 #include "quant/codec.h"
@@ -48,20 +48,17 @@ PackageTensor tensor_of(const cmf::CmfFile& file, const cmf::TensorRecord& recor
   return tensor;
 }
 
-void describe_extras(const cmf::CmfFile& file, Package& package) {
-  if (const auto& masks = file.masks()) {
+void describe_extras(const cmf::CmfFile& first, Package& package) {
+  if (const auto& masks = first.masks()) {
     std::string names;
     for (const cmf::Mask& mask : masks->masks) names += (names.empty() ? "" : ", ") + mask.name;
     package.notes.push_back(fmt::format("{} task masks: {}", masks->masks.size(), names));
-    package.uncarried.push_back("task masks");
   }
-  if (!file.index().empty()) package.uncarried.push_back("sparse index");
-  if (file.skills().empty()) return;
+  if (first.skills().empty()) return;
   std::string ids;
-  for (const cmf::SkillRecord& skill : file.skills()) ids += (ids.empty() ? "" : ", ") + skill.id;
-  package.notes.push_back(fmt::format("{} skills: {}", file.skills().size(), ids));
-  package.uncarried.push_back("skills");
-  if (file.is_skill_file())
+  for (const cmf::SkillRecord& skill : first.skills()) ids += (ids.empty() ? "" : ", ") + skill.id;
+  package.notes.push_back(fmt::format("{} skills: {}", first.skills().size(), ids));
+  if (first.is_skill_file())
     package.not_runnable =
         "it is a skill file, which holds only the tensors that differ from its base: apply it with `skill "
         "apply`";
@@ -70,24 +67,24 @@ void describe_extras(const cmf::CmfFile& file, Package& package) {
 }  // namespace
 
 Result<std::shared_ptr<const Package>> open_cmf_package(const std::filesystem::path& path) {
-  AMPHORA_ASSIGN(const cmf::CmfFile file, cmf::CmfFile::open(path));
-  if (file.shard() && file.shard()->count > 1)
-    return fail_at(Fault::kUnsupported, "Shard", "header", std::nullopt,
-                   fmt::format("{} is part {} of {}: sharded models cannot be opened by this version",
-                               path.string(), file.shard()->no, file.shard()->count));
+  AMPHORA_ASSIGN(const cmf::CmfSet set, cmf::CmfSet::open(path));
+  const cmf::CmfFile& first = set.first();
   auto package = std::make_shared<Package>();
   package->format = PackageFormat::kCmf;
   package->path = path;
-  AMPHORA_ASSIGN(package->spec, package::decode_arch(file.arch()));
-  AMPHORA_ASSIGN(package->tokenizer, decode_tokenizer_config(file.header()));
-  package->tokenizer_json = file.tokenizer_json();
-  package->header = file.header();
-  if (const json::Value* provenance = file.header().find_present("provenance"))
+  package->header = set.header();
+  AMPHORA_ASSIGN(package->spec, package::decode_arch(first.arch()));
+  AMPHORA_ASSIGN(package->tokenizer, decode_tokenizer_config(package->header));
+  if (const json::Value* provenance = package->header.find_present("provenance"))
     package->provenance = *provenance;
-  for (const cmf::TensorRecord& record : file.tensors())
-    package->tensors.push_back(tensor_of(file, record, path));
-  describe_extras(file, *package);
-  package->owners.push_back(file.mapping());
+  package->tokenizer_json = first.tokenizer_json();
+  package->masks = first.section(cmf::Section::kMasks);
+  package->index = first.section(cmf::Section::kIndex);
+  package->loop_masks = (first.envelope().features & cmf::kLoopMasks) != 0;
+  for (const cmf::SetTensor& tensor : set.tensors())
+    package->tensors.push_back(tensor_of(*tensor.file, *tensor.record, set.path_of(*tensor.file)));
+  for (const cmf::CmfFile& file : set.files()) package->owners.push_back(file.mapping());
+  describe_extras(first, *package);
   return package;
 }
 

@@ -9,8 +9,8 @@
 
 namespace amphora {
 
-/// Opens one file. A part of a sharded set is kUnsupported; task masks and skills are named in `notes` and
-/// `uncarried`; a skill file is `not_runnable`.
+/// Opens a file, or the whole set if it is a shard (tensors in shard order, header and sections those of
+/// shard 1). Masks and skills are named in `notes`; a skill file is `not_runnable`.
 Result<std::shared_ptr<const Package>> open_cmf_package(const std::filesystem::path& path);
 
 }  // namespace amphora
