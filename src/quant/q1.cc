@@ -1,16 +1,23 @@
-// q1: per group of 32 along a row `f16` scale, `u8[4]` of signs. Recognised and checked.
+// q1: per group of 32 along a row `f16` scale, `u8[4]` of signs.
 #include "quant/dtypes.h"
-#include "quant/layout.h"
+#include "quant/q1_tiles.h"
 
 namespace amphora::quant {
 namespace {
 
-constexpr uint64_t kTileBytes = 6;
-
-std::optional<uint64_t> payload_bytes(Shape shape) { return bytes_of_groups(shape, kTileBytes, 0); }
+std::optional<uint64_t> payload_bytes(Shape shape) { return bytes_of_groups(shape, kQ1TileBytes, 0); }
 
 Status check_payload(Bytes payload, Shape) {
-  return check_finite_halves(payload, 0, payload.size() / kTileBytes, kTileBytes, "scale");
+  return check_finite_halves(payload, 0, payload.size() / kQ1TileBytes, kQ1TileBytes, "scale");
+}
+
+void decode(Bytes payload, Shape, uint64_t first, std::span<float> out) {
+  decode_q1_tiles(payload, first, out);
+}
+
+Status encode(std::span<const float> values, Shape, const EncodeOptions&, MutableBytes out) {
+  AMPHORA_TRY(check_finite(values));
+  return encode_q1_tiles(values, {}, out);
 }
 
 }  // namespace
@@ -20,6 +27,8 @@ const Codec kQ1Codec{.dtype = DType::kQ1,
                      .cli_name = "q1",
                      .check_place = place_grouped_matrix,
                      .payload_bytes = payload_bytes,
-                     .check_payload = check_payload};
+                     .check_payload = check_payload,
+                     .decode = decode,
+                     .encode = encode};
 
 }  // namespace amphora::quant

@@ -1,9 +1,15 @@
 // q1t: per group of 32 along a row `f16` scale, `u8[7]` of base-3 codes; `u32 row_ptr[rows + 1]`; an overlay
-// of
-// `[u16 column][f16 value]`. Recognised and checked.
+// of `[u16 column][f16 value]` that replaces.
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <limits>
+#include <ranges>
+
+#include "base/byte_writer.h"
 #include "base/checked.h"
 #include "quant/dtypes.h"
-#include "quant/layout.h"
+#include "quant/overlay.h"
 
 namespace amphora::quant {
 namespace {
@@ -12,6 +18,9 @@ constexpr uint64_t kCodeBytes = 7;
 constexpr uint64_t kTileBytes = 2 + kCodeBytes;
 constexpr uint64_t kEntryBytes = 4;
 constexpr uint64_t kCodesPerByte = 5;
+constexpr uint64_t kMostColumns = 65535;
+constexpr double kDefaultShare = 0;
+constexpr double kDeadZone = 0.7;  // of the mean magnitude: what lies below has code 0
 
 /// Where the parts of a payload begin.
 struct Layout {
@@ -20,7 +29,8 @@ struct Layout {
 
 std::optional<Layout> layout_of(Shape shape) {
   const auto tiles = bytes_of_groups(shape, kTileBytes, 0);
-  const auto table = checked_mul(shape[0] + 1, 4);
+  const auto pointers = checked_add(shape[0], 1);
+  const auto table = pointers ? checked_mul(*pointers, 4) : std::nullopt;
   const auto fixed = tiles && table ? checked_add(*tiles, *table) : std::nullopt;
   if (!fixed) return std::nullopt;
   return Layout{*tiles, *fixed};
@@ -32,7 +42,7 @@ uint64_t row_pointer(Bytes payload, const Layout& layout, uint64_t row) {
 
 Status check_place(std::string_view tensor_name, Shape shape) {
   AMPHORA_TRY(place_grouped_matrix(tensor_name, shape));
-  if (shape[1] > 65535)
+  if (shape[1] > kMostColumns)
     return fail_at(Fault::kCorrupt, "Parse", {}, std::nullopt, "q1t holds at most 65535 columns");
   return {};
 }
@@ -110,6 +120,140 @@ Status check_payload(Bytes payload, Shape shape) {
                              "overlay value");
 }
 
+constexpr std::array<std::array<uint8_t, kCodesPerByte>, 256> make_digits() {
+  std::array<std::array<uint8_t, kCodesPerByte>, 256> table{};
+  for (uint32_t byte = 0; byte < 256; ++byte)
+    for (uint32_t i = 0, rest = byte; i < kCodesPerByte; ++i, rest /= 3)
+      table[byte][i] = static_cast<uint8_t>(rest % 3);
+  return table;
+}
+
+/// The five base-3 digits of a byte, least significant first.
+constexpr std::array<std::array<uint8_t, kCodesPerByte>, 256> kDigits = make_digits();
+
+void decode_tile(const std::byte* tile, std::array<float, kCodeBytes * kCodesPerByte>& out) {
+  const float scale = half_to_float(load_little_endian<uint16_t>(tile));
+  const std::array<float, 3> values = {0.0f, scale, -scale};
+  for (uint64_t i = 0; i < kCodeBytes; ++i) {
+    const auto& digits = kDigits[std::to_integer<uint8_t>(tile[2 + i])];
+    for (uint64_t k = 0; k < kCodesPerByte; ++k) out[i * kCodesPerByte + k] = values[digits[k]];
+  }
+}
+
+void decode_tiles(Bytes payload, uint64_t first, std::span<float> out) {
+  std::array<float, kCodeBytes * kCodesPerByte> group;
+  for (uint64_t done = 0; done < out.size();) {
+    const uint64_t inside = (first + done) % kGroup;
+    const uint64_t count = std::min(kGroup - inside, out.size() - done);
+    decode_tile(payload.data() + (first + done) / kGroup * kTileBytes, group);
+    std::copy_n(group.begin() + inside, count, out.begin() + static_cast<ptrdiff_t>(done));
+    done += count;
+  }
+}
+
+/// Replaces what the overlay has of columns [first_column, first_column + out.size()) of a row.
+void replace_outliers(Bytes payload, const Layout& layout, uint64_t row, uint64_t first_column,
+                      std::span<float> out) {
+  const std::byte* entries = payload.data() + layout.entries;
+  const auto column_of = [&](uint64_t entry) {
+    return uint64_t{load_little_endian<uint16_t>(entries + kEntryBytes * entry)};
+  };
+  const auto order =
+      std::views::iota(row_pointer(payload, layout, row), row_pointer(payload, layout, row + 1));
+  for (auto entry = std::ranges::lower_bound(order, first_column, {}, column_of); entry != order.end();
+       ++entry) {
+    const uint64_t offset = column_of(*entry) - first_column;  // wraps below it, where only unsorted ones are
+    if (offset >= out.size()) break;
+    out[offset] = half_to_float(load_little_endian<uint16_t>(entries + kEntryBytes * *entry + 2));
+  }
+}
+
+void decode(Bytes payload, Shape shape, uint64_t first, std::span<float> out) {
+  decode_tiles(payload, first, out);
+  const Layout layout = *layout_of(shape);
+  if (payload.size() == layout.entries) return;
+  const uint64_t columns = shape[1];
+  for (uint64_t done = 0; done < out.size();) {
+    const uint64_t row = (first + done) / columns;
+    const uint64_t column = (first + done) % columns;
+    const uint64_t count = std::min(columns - column, out.size() - done);
+    replace_outliers(payload, layout, row, column, out.subspan(done, count));
+    done += count;
+  }
+}
+
+Result<uint64_t> entries_of(Shape shape, const EncodeOptions& options) {
+  const auto elements = element_count(shape);
+  if (!elements) return fail(Fault::kRefused, "the tensor has too many weights");
+  AMPHORA_ASSIGN(const uint64_t count,
+                 overlay_count(*elements, options.overlay_share.value_or(kDefaultShare)));
+  if (count > std::numeric_limits<uint32_t>::max())
+    return fail(Fault::kRefused, "q1t counts overlay entries with 32 bits; there are too many");
+  return count;
+}
+
+std::optional<uint64_t> encoded_bytes(Shape shape, const EncodeOptions& options) {
+  const auto layout = layout_of(shape);
+  const auto entries = entries_of(shape, options);
+  if (!layout || !entries) return std::nullopt;
+  return checked_add(layout->entries, kEntryBytes * *entries);
+}
+
+/// 1 for weights above the dead zone, 2 for those below its mirror image, 0 for others and outliers.
+std::array<uint8_t, kCodeBytes * kCodesPerByte> codes_of(std::span<const float, kGroup> weights,
+                                                         uint32_t kept) {
+  const double limit = kDeadZone * mean_magnitude(weights, kept);
+  std::array<uint8_t, kCodeBytes * kCodesPerByte> codes{};
+  for (uint64_t i = 0; i < kGroup; ++i)
+    if ((kept >> i & 1u) != 0 && double{std::fabs(weights[i])} > limit) codes[i] = weights[i] > 0 ? 1 : 2;
+  return codes;
+}
+
+/// False if the scale does not fit f16.
+bool encode_tile(std::span<const float, kGroup> weights, uint32_t kept, std::byte* tile) {
+  const auto codes = codes_of(weights, kept);
+  uint32_t large = 0;
+  for (uint64_t i = 0; i < kGroup; ++i) large |= uint32_t{codes[i] != 0} << i;
+  const auto half = scale_to_half(mean_magnitude(weights, large));
+  if (!half) return false;
+  store_little_endian(tile, *half);
+  for (uint64_t i = 0; i < kCodeBytes; ++i) {
+    uint32_t byte = 0;
+    for (uint64_t k = kCodesPerByte; k-- > 0;) byte = 3 * byte + codes[i * kCodesPerByte + k];
+    tile[2 + i] = static_cast<std::byte>(byte);
+  }
+  return true;
+}
+
+Status encode_overlay(std::span<const float> values, Shape shape, const Layout& layout,
+                      std::span<const uint64_t> outliers, MutableBytes out) {
+  uint64_t entry = 0;
+  for (uint64_t row = 0; row <= shape[0]; ++row) {
+    store_little_endian(out.data() + layout.row_pointers + 4 * row, static_cast<uint32_t>(entry));
+    for (; entry < outliers.size() && outliers[entry] < (row + 1) * shape[1]; ++entry) {
+      AMPHORA_ASSIGN(const uint16_t half, outlier_to_half(values, outliers[entry]));
+      std::byte* at = out.data() + layout.entries + kEntryBytes * entry;
+      store_little_endian(at, static_cast<uint16_t>(outliers[entry] - row * shape[1]));
+      store_little_endian(at + 2, half);
+    }
+  }
+  return {};
+}
+
+Status encode(std::span<const float> values, Shape shape, const EncodeOptions& options, MutableBytes out) {
+  AMPHORA_ASSIGN(const uint64_t count, entries_of(shape, options));
+  AMPHORA_TRY(check_finite(values));
+  const std::vector<uint64_t> outliers = select_outliers(values, count);
+  AMPHORA_TRY(encode_overlay(values, shape, *layout_of(shape), outliers, out));
+  KeptWeights kept(outliers);
+  for (uint64_t first = 0; first < values.size(); first += kGroup) {
+    const auto weights = values.subspan(first).first<kGroup>();
+    if (!encode_tile(weights, kept.mask_of_group(first), out.data() + first / kGroup * kTileBytes))
+      return scale_refusal(weights, first);
+  }
+  return {};
+}
+
 }  // namespace
 
 const Codec kQ1TCodec{.dtype = DType::kQ1T,
@@ -117,6 +261,9 @@ const Codec kQ1TCodec{.dtype = DType::kQ1T,
                       .cli_name = "q1t",
                       .check_place = check_place,
                       .check_tables = check_tables,
-                      .check_payload = check_payload};
+                      .check_payload = check_payload,
+                      .decode = decode,
+                      .encoded_bytes = encoded_bytes,
+                      .encode = encode};
 
 }  // namespace amphora::quant
