@@ -2,22 +2,21 @@
 #include "quant/vbit_budget.h"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <numeric>
 
-#include "quant/layout.h"
+#include "quant/vbit_codes.h"
 
 namespace amphora::quant {
 namespace {
 
-constexpr std::array<uint8_t, 5> kWidths = {3, 4, 5, 6, 8};
 constexpr double kLeastAmplitude = 0x1p-24;
 
 }  // namespace
 
 double vbit_row_level(std::span<const float> row, double weight) {
-  return std::log2(std::max(weight * double{largest_magnitude(row)}, kLeastAmplitude));
+  const double amplitude = std::max(double{largest_magnitude(row)}, kLeastAmplitude) * weight;
+  return std::log2(amplitude > 0 ? amplitude : kLeastAmplitude);
 }
 
 std::vector<double> vbit_row_levels(std::span<const float> values, Shape shape, double weight) {
@@ -39,7 +38,7 @@ std::vector<uint8_t> vbit_row_widths(std::span<const double> levels, double mean
     const double wanted = level - mean_level + budget;
     // min_element keeps the first of equals: the narrower.
     widths.push_back(*std::ranges::min_element(
-        kWidths, {}, [&](uint8_t width) { return std::abs(static_cast<double>(width) - wanted); }));
+        kVbitWidths, {}, [&](uint8_t width) { return std::abs(static_cast<double>(width) - wanted); }));
   }
   return widths;
 }

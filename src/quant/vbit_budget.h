@@ -12,8 +12,9 @@ namespace amphora::quant {
 
 inline constexpr double kDefaultVbitBudget = 4.25;  ///< mean bits per weight, scales not counted
 
-/// log2 of max(weight · the row's largest magnitude, 2^-24). `weight` is the share of the traffic that the
-/// tensor sees, relative to its family's mean: 1 unless routing frequencies are known.
+/// log2 of weight · max(the row's largest magnitude, 2^-24). `weight` is the share of the traffic that the
+/// tensor sees, relative to its family's mean: 1 unless routing frequencies are known. A product of zero,
+/// that of a tensor without traffic, counts as 2^-24.
 double vbit_row_level(std::span<const float> row, double weight = 1);
 /// The levels of all rows of a matrix. [rows]
 std::vector<double> vbit_row_levels(std::span<const float> values, Shape shape, double weight = 1);
