@@ -4,6 +4,8 @@
 #include "base/progress.h"
 #include "cli/print.h"
 #include "cli/verb.h"
+#include "crypto/hex.h"
+#include "formats/cmf/signing.h"
 #include "formats/cmf/verify.h"
 
 namespace amphora::cli {
@@ -12,6 +14,7 @@ namespace {
 struct Arguments {
   std::vector<std::string> files;
   bool strong = false;
+  std::string public_key;
 };
 
 json::Value finding_value(const cmf::Finding& finding) {
@@ -30,11 +33,13 @@ json::Value finding_value(const cmf::Finding& finding) {
 json::Value report_value(const std::string& file, const cmf::VerifyReport& report) {
   std::vector<json::Value> findings;
   for (const cmf::Finding& finding : report.findings) findings.push_back(finding_value(finding));
-  return json::Value::object({{"file", text_value(file)},
-                              {"format", text_value("cmf")},
-                              {"valid", json::Value::boolean(report.valid())},
-                              {"findings", json::Value::array(std::move(findings))},
-                              {"signature", text_value(name_of(report.signature))}});
+  return json::Value::object(
+      {{"file", text_value(file)},
+       {"format", text_value("cmf")},
+       {"valid", json::Value::boolean(report.valid())},
+       {"findings", json::Value::array(std::move(findings))},
+       {"signature", text_value(name_of(report.signature))},
+       {"public_key", report.signer ? text_value(crypto::to_hex(*report.signer)) : json::Value()}});
 }
 
 void print_report(const std::string& file, const cmf::VerifyReport& report, bool quiet) {
@@ -43,8 +48,9 @@ void print_report(const std::string& file, const cmf::VerifyReport& report, bool
     const Error error = to_error(finding);
     print(fmt::format("{}: {}: {}\n", printable(file), name_of(finding.level()), describe(error)));
   }
-  print(fmt::format("{}: {}, signature {}\n", printable(file), report.valid() ? "valid" : "INVALID",
-                    name_of(report.signature)));
+  const std::string signer = report.signer ? ", by " + crypto::to_hex(*report.signer) : "";
+  print(fmt::format("{}: {}, signature: {}{}\n", printable(file), report.valid() ? "valid" : "INVALID",
+                    name_of(report.signature), signer));
 }
 
 // The status of a file that was judged: its first error decides.
@@ -56,11 +62,16 @@ int status_of(const cmf::VerifyReport& report) {
 }
 
 Result<int> verify_files(const Arguments& arguments, const Globals& globals) {
+  cmf::VerifyOptions options{.strong = arguments.strong};
+  if (!arguments.public_key.empty()) {
+    AMPHORA_ASSIGN(options.public_key, cmf::load_public_key(arguments.public_key));
+  }
   int worst = 0;
   for (const std::string& file : arguments.files) {
     ProgressBar bar("verify " + std::filesystem::path(file).filename().string(),
                     globals.quiet || globals.json);
-    const auto report = cmf::verify(file, {.strong = arguments.strong, .progress = bar.function()});
+    options.progress = bar.function();
+    const auto report = cmf::verify(file, options);
     if (!report) {
       if (arguments.files.size() == 1) return std::unexpected(report.error());
       print_error(fmt::format("amphora verify: {}\n", describe(report.error())));
@@ -81,6 +92,9 @@ Action declare(CLI::App& app, const Globals& globals) {
   auto arguments = std::make_shared<Arguments>();
   app.add_option("FILE", arguments->files, "files to check")->required();
   app.add_flag("--strong", arguments->strong, "also demand a good signature beside each file");
+  app.add_option("--public-key", arguments->public_key,
+                 "demand a good signature by this key: 64 hexadecimal digits, or a file that holds them")
+      ->check([](const std::string& text) { return std::string(text.empty() ? "no key given" : ""); });
   return [arguments, &globals] { return verify_files(*arguments, globals); };
 }
 

@@ -259,6 +259,11 @@ TEST(Growth, RefusesAFileThatIsBeingGrownOrHasChanged) {
   patched[kHeaderHashField] = static_cast<char>(patched[kHeaderHashField] ^ 1);
   ASSERT_TRUE(write_file(same_size.path, as_bytes(patched)));
   EXPECT_EQ(grow(same_size.path, *opened, same_size.growth).error().fault, Fault::kRefused);
+
+  const Small longer;
+  const auto short_one = CmfFile::open(longer.path);
+  std::ofstream(longer.path, std::ios::binary | std::ios::app) << 'x';
+  EXPECT_EQ(grow(longer.path, *short_one, longer.growth).error().fault, Fault::kRefused);
 }
 
 TEST(Growth, FollowsASymbolicLinkAndRefusesWhatIsNoFile) {
