@@ -10,6 +10,7 @@
 #include "cli/load.h"
 #include "cli/print.h"
 #include "cli/verb.h"
+#include "formats/cmf/cmf_set.h"
 #include "formats/cmf/verify.h"
 #include "text/chat.h"
 #include "unicode/utf8.h"
@@ -61,11 +62,21 @@ Result<std::optional<uint64_t>> parse_seed(std::string_view text) {
   return fail(Fault::kUsage, fmt::format("'{}' is not a seed: a number from 0 to {}", text, ~uint64_t{0}));
 }
 
-Status check_before_running(const Arguments& arguments) {
-  AMPHORA_ASSIGN(const cmf::VerifyReport report, cmf::verify(arguments.session.model));
+Status check_file(const std::filesystem::path& path) {
+  AMPHORA_ASSIGN(const cmf::VerifyReport report, cmf::verify(path));
   for (const cmf::Finding& finding : report.findings) {
     if (finding.level() == cmf::Level::kError) return std::unexpected(to_error(finding));
   }
+  return {};
+}
+
+// A shard runs with its siblings, so they are checked too.
+Status check_before_running(const Arguments& arguments) {
+  const std::filesystem::path named = arguments.session.model;
+  AMPHORA_TRY(check_file(named));
+  AMPHORA_ASSIGN(const cmf::CmfSet set, cmf::CmfSet::open(named));
+  for (const cmf::CmfFile& file : set.files())
+    if (set.path_of(file) != named) AMPHORA_TRY(check_file(set.path_of(file)));
   return {};
 }
 
