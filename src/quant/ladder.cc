@@ -73,6 +73,8 @@ std::vector<double> log2_table() {
 }  // namespace
 
 float ladder_exp2(float x) {
+  // A payload with such parameters is invalid, but only verify() looks: decoding must still be harmless.
+  if (!std::isfinite(x)) return x < 0 ? 0.0f : x;
   const double wide = x;
   const double k = std::rint(32 * wide);
   const double r = wide - k / 32;
