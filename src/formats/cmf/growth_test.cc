@@ -5,8 +5,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/file.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
+#include <csignal>
 #include <functional>
 #include <random>
 
@@ -56,7 +58,6 @@ Growth small_growth() {
   static const ByteVector payload(18, std::byte{0x22});
   Growth growth{.header = testing::small_header()};
   growth.header.set("provenance", *json::parse(R"({"tool":"t","layout":"canonical"})"));
-  growth.header.set("section_hashes", *json::parse(R"({"vocab":"e1c0f5e1b5b1c9a5"})"));
   growth.header.set("skills", *json::parse(kSkill));
   growth.tensors = {{{"skill.s.c", DType::kQ4Tiled, {1, 32}}, payload},
                     {{"skill.s.a", DType::kF32, {3}}, Bytes(payload).first(12)}};
@@ -118,7 +119,7 @@ TEST(Growth, KeepsEveryOldByteAndDropsThePromiseOfTheCanonicalLayout) {
 
 TEST(Growth, PutsLargePayloadsOnPagesAndSetsTheFeatureBits) {
   Small small;
-  const ByteVector large(16384), tables(32 + 64 + 32 * 4, std::byte{3});
+  const ByteVector large(16384);
   small.growth.tensors = {{{"large", DType::kF32, {4096}}, large},
                           {{"below", DType::kF32, {4095}}, Bytes(large).first(16380)}};
   small.growth.header.erase("skills");
@@ -275,6 +276,21 @@ TEST(Growth, FollowsASymbolicLinkAndRefusesWhatIsNoFile) {
   EXPECT_TRUE(grow(small.folder / "link.cmf", *file, small.growth));
   EXPECT_TRUE(std::filesystem::is_symlink(small.folder / "link.cmf"));
   EXPECT_TRUE(verify(small.path)->valid());
+}
+
+TEST(Growth, AFullMediumLeavesTheOldFile) {
+  const Small small;
+  rlimit unlimited{};
+  ASSERT_EQ(::getrlimit(RLIMIT_FSIZE, &unlimited), 0);
+  const rlimit limit{small.before.size() + 500, unlimited.rlim_max};  // in the middle of the directory
+  const auto handler = std::signal(SIGXFSZ, SIG_IGN);
+  ASSERT_EQ(::setrlimit(RLIMIT_FSIZE, &limit), 0);
+  const Status status = small.grow();
+  ::setrlimit(RLIMIT_FSIZE, &unlimited);
+  std::signal(SIGXFSZ, handler);
+  ASSERT_FALSE(status);
+  EXPECT_EQ(status.error().fault, Fault::kIo);
+  EXPECT_TRUE(read_text(small.path) == small.before);
 }
 
 /// A write, or a sync if `bytes` is empty.
