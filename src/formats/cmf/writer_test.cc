@@ -153,6 +153,21 @@ TEST(CmfWriter, RefusesPayloadsOutOfOrderTooLongOrTooShort) {
   EXPECT_TRUE(std::filesystem::is_empty(folder.path()));
 }
 
+TEST(CmfWriter, IsWholeWhenSealedAndNamedWhenCommitted) {
+  const TemporaryFolder folder;
+  const NewFile file{.header = testing::small_header(), .tensors = {{"a", DType::kF32, {1}}}};
+  auto writer = CmfWriter::create(folder / "a.cmf", file);
+  ASSERT_TRUE(writer);
+  EXPECT_FALSE(writer->complete());
+  EXPECT_FALSE(writer->seal());
+  ASSERT_TRUE(writer->write("a", ByteVector(4)));
+  EXPECT_TRUE(writer->complete());
+  ASSERT_TRUE(writer->seal());
+  EXPECT_TRUE(std::filesystem::is_empty(folder.path()));
+  ASSERT_TRUE(writer->commit());
+  EXPECT_TRUE(verify(folder / "a.cmf")->findings.empty());
+}
+
 TEST(CmfWriter, KeepsTheOldFileUntilTheNewOneIsWhole) {
   const TemporaryFolder folder;
   ASSERT_TRUE(write_small_file(folder / "a.cmf", small_file()));
