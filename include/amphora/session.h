@@ -17,6 +17,9 @@
 namespace amphora {
 
 class Vocabulary;  // engine/prompt.h: tokenizer and chat template of a package
+namespace model {
+class InputObserver;  // src/model/input_observer.h
+}
 
 using TokenId = uint32_t;
 
@@ -67,6 +70,9 @@ class Session {
   /// Forgets everything from `position` on; a position beyond the current one changes nothing.
   void truncate(uint32_t position);
   void reset() { truncate(0); }
+
+  /// Shows `observer` what goes into every weight matrix from now on; null: nobody. It must outlive its use.
+  void observe_inputs(model::InputObserver* observer);
 
   const Model& model() const;
   size_t threads() const;

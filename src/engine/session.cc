@@ -165,6 +165,8 @@ void Session::truncate(uint32_t position) {
   if (position < impl_->ids.size()) impl_->ids.resize(position);
 }
 
+void Session::observe_inputs(model::InputObserver* observer) { impl_->decoder.observe_inputs(observer); }
+
 const Model& Session::model() const { return *impl_->model; }
 size_t Session::threads() const { return impl_->pool.threads(); }
 std::string_view Session::kernels() const { return kernels::name_of(*impl_->executor.variant); }

@@ -50,10 +50,16 @@ void Decoder::normalise(const float* input, const std::vector<float>& weights, s
                     plan_.norm_one_plus, out);
 }
 
+void Decoder::multiply(std::span<const kernels::Product> products, const float* input, size_t tokens) {
+  if (observer_ != nullptr)
+    for (const kernels::Product& product : products) observer_->observe(*product.weights, input, tokens);
+  activations_.assign(executor_, input, tokens, products.front().weights->columns);
+  kernels::matmul(executor_, products, activations_);
+}
+
 void Decoder::multiply(const Linear& linear, const float* input, size_t tokens, float* out) {
-  activations_.assign(executor_, input, tokens, linear.weights.columns);
   const kernels::Product product{&linear.weights, out, linear.weights.rows};
-  kernels::matmul(executor_, {&product, 1}, activations_);
+  multiply({&product, 1}, input, tokens);
   if (!linear.bias.empty())
     kernels::add_bias(executor_, out, linear.bias.data(), tokens, linear.weights.rows);
 }
@@ -70,11 +76,10 @@ void Decoder::embed(std::span<const uint32_t> ids) {
 void Decoder::run_attention(const LayerPlan& layer, const kernels::KvView& kv, size_t tokens,
                             size_t first_position) {
   normalise(state_.data(), layer.attention_norm, tokens, normed_.data());
-  activations_.assign(executor_, normed_.data(), tokens, plan_.hidden);
   const std::array products{kernels::Product{&layer.q.weights, queries_.data(), layer.q.weights.rows},
                             kernels::Product{&layer.k.weights, keys_.data(), layer.k.weights.rows},
                             kernels::Product{&layer.v.weights, values_.data(), layer.v.weights.rows}};
-  kernels::matmul(executor_, products, activations_);
+  multiply(products, normed_.data(), tokens);
   if (!layer.q.bias.empty()) {
     kernels::add_bias(executor_, queries_.data(), layer.q.bias.data(), tokens, layer.q.weights.rows);
     kernels::add_bias(executor_, keys_.data(), layer.k.bias.data(), tokens, layer.k.weights.rows);
@@ -110,10 +115,9 @@ void Decoder::run_attention(const LayerPlan& layer, const kernels::KvView& kv, s
 void Decoder::run_ffn(const LayerPlan& layer, size_t tokens) {
   const size_t width = layer.gate.weights.rows;
   normalise(state_.data(), layer.ffn_norm, tokens, normed_.data());
-  activations_.assign(executor_, normed_.data(), tokens, plan_.hidden);
   const std::array products{kernels::Product{&layer.gate.weights, gate_.data(), width},
                             kernels::Product{&layer.up.weights, up_.data(), width}};
-  kernels::matmul(executor_, products, activations_);
+  multiply(products, normed_.data(), tokens);
   if (!layer.gate.bias.empty())
     kernels::add_bias(executor_, gate_.data(), layer.gate.bias.data(), tokens, width);
   if (!layer.up.bias.empty()) kernels::add_bias(executor_, up_.data(), layer.up.bias.data(), tokens, width);
@@ -148,9 +152,8 @@ void Decoder::run(std::span<const uint32_t> ids, size_t first_position, bool lon
 
 void Decoder::logits(size_t first, size_t count, float* out) {
   normalise(&state_[first * plan_.hidden], plan_.final_norm, count, normed_.data());
-  activations_.assign(executor_, normed_.data(), count, plan_.hidden);
   const kernels::Product product{&plan_.head, out, plan_.vocabulary};
-  kernels::matmul(executor_, {&product, 1}, activations_);
+  multiply({&product, 1}, normed_.data(), count);
   const float scale = plan_.logit_scale, softcap = plan_.logit_softcap;
   if (scale == 1 && softcap == 0) return;
   constexpr size_t kChunk = 4096;

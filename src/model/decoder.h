@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "kernels/kernels.h"
+#include "model/input_observer.h"
 #include "model/kv_cache.h"
 #include "model/plan.h"
 
@@ -27,6 +28,9 @@ class Decoder {
   /// Logits [count, vocabulary] after tokens first … of the last block.
   void logits(size_t first, size_t count, float* out);
 
+  /// Shows `observer` every matrix's inputs from now on; null: nobody. It must outlive its use.
+  void observe_inputs(InputObserver* observer) { observer_ = observer; }
+
   uint64_t scratch_bytes() const;
 
  private:
@@ -34,6 +38,8 @@ class Decoder {
   void embed(std::span<const uint32_t> ids);
   void run_attention(const LayerPlan& layer, const kernels::KvView& kv, size_t tokens, size_t first_position);
   void run_ffn(const LayerPlan& layer, size_t tokens);
+  /// Every product of the model: matrices that share their input.
+  void multiply(std::span<const kernels::Product> products, const float* input, size_t tokens);
   void multiply(const Linear& linear, const float* input, size_t tokens, float* out);
   void normalise(const float* input, const std::vector<float>& weights, size_t rows, float* out);
 
@@ -47,6 +53,7 @@ class Decoder {
 
   const Plan& plan_;
   kernels::Executor executor_;
+  InputObserver* observer_ = nullptr;
   kernels::Activations activations_;
   Rotation global_, local_;
   std::vector<float> state_;   ///< the residual stream [tokens, hidden]
