@@ -63,7 +63,8 @@ std::unexpected<Error> scale_refusal(std::span<const float> values, uint64_t fir
 
 /// Clamps to [low, high], whole numbers within ±2^22, and rounds, ties to even.
 inline float clamp_and_round(float value, float low, float high) {
-  const float clamped = value < low ? low : value > high ? high : value;
+  const float raised = value < low ? low : value;  // one bound after the other: a maximum and a minimum
+  const float clamped = raised > high ? high : raised;
   constexpr float kMagic = 0x1.8p23f;  // numbers around it are spaced by one
   return (clamped + kMagic) - kMagic;
 }

@@ -4,10 +4,21 @@
 #include <span>
 
 #include "quant/layout.h"
+#include "quant/scale_search.h"
 
 namespace amphora::quant {
 
 inline constexpr uint64_t kNibbleBytes = 16;  ///< of one group
+
+inline constexpr CodeRange kNibbleRange = {-8, 7};
+
+/// The f16 scale of up to 32 weights; `importance` has one number for each of them or is empty, and counts in
+/// a search only. Empty if f16 cannot hold the scale.
+inline std::optional<uint16_t> nibble_scale(std::span<const float> weights, std::span<const float> importance,
+                                            Encoder encoder) {
+  if (encoder == Encoder::kSearch) return SearchGroup(weights, importance, kNibbleRange).best_half();
+  return scale_to_half(largest_magnitude(weights) / kNibbleRange.plain_steps());
+}
 
 /// (code − 8) · scale of the element `index` of a group; even elements are in the low nibble.
 inline float decode_nibble(const std::byte* nibbles, uint64_t index, float scale) {

@@ -36,13 +36,16 @@ void decode(Bytes payload, Shape shape, uint64_t first, std::span<float> out) {
   }
 }
 
-Status encode(std::span<const float> values, Shape, const EncodeOptions&, MutableBytes out) {
+Status encode(std::span<const float> values, Shape shape, const EncodeOptions& options, MutableBytes out) {
   AMPHORA_TRY(check_finite(values));
+  AMPHORA_TRY(check_importance(options, shape));
+  std::array<float, kGroup> storage{};
   const uint64_t groups = divide_rounding_up(values.size(), kGroup);
   for (uint64_t group = 0; group < groups; ++group) {
     const uint64_t first = group * kGroup;
     const std::span<const float> weights = values.subspan(first, std::min(kGroup, values.size() - first));
-    const auto half = scale_to_half(largest_magnitude(weights) / 7.0f);
+    const auto half = nibble_scale(weights, importance_of(options.importance, first, weights.size(), storage),
+                                   options.encoder);
     if (!half) return scale_refusal(weights, first);
     store_little_endian(out.data() + groups * kNibbleBytes + 2 * group, *half);
     encode_nibbles(weights, half_to_float(*half), out.data() + group * kNibbleBytes);
@@ -59,6 +62,7 @@ const Codec kQ4BlockCodec{.dtype = DType::kQ4Block,
                           .payload_bytes = payload_bytes,
                           .check_payload = check_payload,
                           .decode = decode,
-                          .encode = encode};
+                          .encode = encode,
+                          .has_search = true};
 
 }  // namespace amphora::quant

@@ -28,11 +28,14 @@ void decode(Bytes payload, Shape, uint64_t first, std::span<float> out) {
   }
 }
 
-Status encode(std::span<const float> values, Shape, const EncodeOptions&, MutableBytes out) {
+Status encode(std::span<const float> values, Shape shape, const EncodeOptions& options, MutableBytes out) {
   AMPHORA_TRY(check_finite(values));
+  AMPHORA_TRY(check_importance(options, shape));
+  std::array<float, kGroup> storage{};
   for (uint64_t group = 0; group < values.size() / kGroup; ++group) {
     const std::span<const float> weights = values.subspan(group * kGroup, kGroup);
-    const auto half = scale_to_half(largest_magnitude(weights) / 7.0f);
+    const auto half = nibble_scale(
+        weights, importance_of(options.importance, group * kGroup, kGroup, storage), options.encoder);
     if (!half) return scale_refusal(weights, group * kGroup);
     std::byte* tile = out.data() + group * kTileBytes;
     store_little_endian(tile, *half);
@@ -50,6 +53,7 @@ const Codec kQ4TiledCodec{.dtype = DType::kQ4Tiled,
                           .payload_bytes = payload_bytes,
                           .check_payload = check_payload,
                           .decode = decode,
-                          .encode = encode};
+                          .encode = encode,
+                          .has_search = true};
 
 }  // namespace amphora::quant

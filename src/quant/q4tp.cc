@@ -3,7 +3,7 @@
 #include <vector>
 
 #include "quant/dtypes.h"
-#include "quant/ladder.h"
+#include "quant/ladder_search.h"
 #include "quant/nibbles.h"
 
 namespace amphora::quant {
@@ -24,14 +24,18 @@ void decode(Bytes payload, Shape shape, uint64_t first, std::span<float> out) {
                        });
 }
 
-Status encode(std::span<const float> values, Shape shape, const EncodeOptions&, MutableBytes out) {
+Status encode(std::span<const float> values, Shape shape, const EncodeOptions& options, MutableBytes out) {
   AMPHORA_TRY(check_finite(values));
+  AMPHORA_TRY(check_importance(options, shape));
   const LadderLayout layout(shape, kNibbleBytes);
   std::vector<uint8_t> codes(layout.groups);
   for (uint64_t row = 0; row < layout.rows; ++row) {
     const uint64_t first = row * shape[1];
     const std::span<const float> weights = values.subspan(first, shape[1]);
-    AMPHORA_ASSIGN(const LadderParameters parameters, fit_ladder_row(weights, first, 7.0f, codes));
+    AMPHORA_ASSIGN(const LadderParameters parameters,
+                   options.encoder == Encoder::kSearch
+                       ? search_ladder_row(weights, options.importance, first, kNibbleRange, codes)
+                       : fit_ladder_row(weights, first, kNibbleRange.plain_steps(), codes));
     store_ladder_row(out, layout, row, parameters, codes);
     const auto rungs = ladder_of_row(out, layout, row);
     for (uint64_t group = 0; group < layout.groups; ++group)
@@ -50,6 +54,7 @@ const Codec kQ4TPCodec{.dtype = DType::kQ4TP,
                        .payload_bytes = payload_bytes,
                        .check_payload = check_payload,
                        .decode = decode,
-                       .encode = encode};
+                       .encode = encode,
+                       .has_search = true};
 
 }  // namespace amphora::quant
