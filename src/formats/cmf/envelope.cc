@@ -10,8 +10,6 @@
 namespace amphora::cmf {
 namespace {
 
-constexpr std::array<std::byte, 4> kMagic = {std::byte{'C'}, std::byte{'M'}, std::byte{'F'}, std::byte{1}};
-
 std::string text_of(const Span& span) {
   return "offset " + std::to_string(span.offset) + ", length " + std::to_string(span.bytes);
 }

@@ -4,12 +4,15 @@
 #include <array>
 #include <cassert>
 #include <cstdint>
+#include <string_view>
 
 #include "amphora/bytes.h"
 #include "formats/cmf/finding.h"
 
 namespace amphora::cmf {
 
+inline constexpr std::array<std::byte, 4> kMagic = {std::byte{'C'}, std::byte{'M'}, std::byte{'F'},
+                                                    std::byte{1}};
 inline constexpr uint64_t kEnvelopeBytes = 128;
 inline constexpr uint64_t kPage =
     4096;  ///< alignment of the data section and, in new files, of large tensors
@@ -23,6 +26,17 @@ inline constexpr uint32_t kLoopMasks = 1u << 5;
 inline constexpr uint32_t kSkillFile = 1u << 6;
 inline constexpr uint32_t kKnownFeatures =
     kTensorDirectory | kBinaryMasks | kQuant2F | kLoopMasks | kSkillFile;
+
+struct FeatureName {
+  uint32_t bit;
+  std::string_view name;
+};
+/// Every known bit, by its name in the format page.
+inline constexpr std::array<FeatureName, 5> kFeatureNames = {{{kTensorDirectory, "TENSOR_DIR"},
+                                                              {kBinaryMasks, "BINARY_MASKS"},
+                                                              {kQuant2F, "QUANT_2F"},
+                                                              {kLoopMasks, "LOOP_MASKS"},
+                                                              {kSkillFile, "SKILL_FILE"}}};
 
 /// A run of bytes of the file.
 struct Span {

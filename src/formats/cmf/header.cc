@@ -182,6 +182,8 @@ Checked<void> check_shard_block(const json::Value& header, JsonPlace place) {
 
 }  // namespace
 
+const Record& header_schema() { return kHeader; }
+
 Checked<json::Value> decode_header(Bytes bytes, uint64_t offset) {
   if (bytes.size() > kMaxHeaderBytes)
     return fault(Code::kParse, Section::kHeader, place_field(Section::kHeader) + 8,

@@ -9,6 +9,7 @@
 #include "amphora/json.h"
 #include "formats/cmf/envelope.h"
 #include "formats/cmf/finding.h"
+#include "formats/cmf/schema.h"
 
 namespace amphora::cmf {
 
@@ -20,6 +21,9 @@ inline constexpr uint32_t kMaxShards = 99999;
 struct ShardPlace {
   uint32_t no = 1, count = 1;
 };
+
+/// Keys and types of the header.
+const Record& header_schema();
 
 /// Reads and checks the header section's bytes; `offset` is where they begin in the file.
 Checked<json::Value> decode_header(Bytes bytes, uint64_t offset);

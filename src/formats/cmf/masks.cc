@@ -80,6 +80,8 @@ class MasksReader {
     const Bytes meta = in.take(meta_bytes);
     if (!in.ok()) return bad(Code::kBounds, 4, "the meta passes the end of the section");
     Masks masks;
+    masks.num_layers = arch_.num_layers;
+    masks.loop_masks = loop_masks_;
     masks.meta_end = kHeadBytes + meta_bytes;
     AMPHORA_ASSIGN(masks.meta, read_record(as_text(meta), meta_place(), kMeta));
     masks.default_task = masks.meta.find("default_task")->text();
@@ -93,6 +95,7 @@ class MasksReader {
     }
     AMPHORA_TRY(check_disjoint(masks.masks));
     for (size_t i = 0; i < masks.masks.size(); ++i) AMPHORA_TRY(check_tails(masks.masks[i], path_of(i)));
+    for (Mask& mask : masks.masks) place_bits(mask);
     return masks;
   }
 
@@ -171,6 +174,18 @@ class MasksReader {
     return {};
   }
 
+  /// Points the mask's fields to their rows; the blob is as long as they say.
+  void place_bits(Mask& mask) const {
+    MaskBits* const views[] = {&mask.ffn, &mask.heads, &mask.gates, &mask.experts};
+    uint64_t at = mask.blob_offset;
+    size_t next = 0;
+    for (const Field& field : fields_of(arch_, loop_masks_, mask.has_expert_fields)) {
+      const uint64_t bytes = field.rows * divide_rounding_up(field.bits, 8);
+      *views[next++] = MaskBits(section_.subspan(at, bytes), field.rows, field.bits);
+      at += bytes;
+    }
+  }
+
   /// The first byte of a row in which a bit from `meaningful` on is set.
   std::optional<uint64_t> first_set_byte(uint64_t at, uint64_t meaningful, uint64_t row_bytes) const {
     for (uint64_t i = meaningful / 8; i < row_bytes; ++i) {
@@ -190,6 +205,38 @@ class MasksReader {
 };
 
 }  // namespace
+
+const Record& masks_schema() { return kMeta; }
+
+Bytes MaskBits::row_bytes(uint64_t row) const {
+  const uint64_t bytes = divide_rounding_up(width_, 8);
+  return row < rows_ && bytes != 0 ? bytes_.subspan(row * bytes, bytes) : Bytes();
+}
+
+bool MaskBits::test(uint64_t row, uint64_t bit) const {
+  const Bytes bytes = row_bytes(row);
+  return bit < width_ && !bytes.empty() &&
+         ((std::to_integer<uint32_t>(bytes[bit / 8]) >> (bit % 8)) & 1u) != 0;
+}
+
+uint64_t MaskBits::count(uint64_t row) const {
+  uint64_t count = 0;  // bits behind the last meaningful one are zero
+  for (const std::byte byte : row_bytes(row))
+    count += static_cast<uint64_t>(std::popcount(std::to_integer<uint8_t>(byte)));
+  return count;
+}
+
+uint64_t MaskBits::count() const {
+  uint64_t count = 0;
+  for (const std::byte byte : bytes_)
+    count += static_cast<uint64_t>(std::popcount(std::to_integer<uint8_t>(byte)));
+  return count;
+}
+
+const Mask* Masks::find(std::string_view name) const {
+  const auto found = std::ranges::find(masks, name, &Mask::name);
+  return found == masks.end() ? nullptr : &*found;
+}
 
 Checked<Masks> decode_masks(Bytes section, uint64_t offset, const ArchDimensions& arch, bool loop_masks) {
   return MasksReader(section, offset, arch, loop_masks).read();

@@ -32,6 +32,20 @@ std::optional<uint64_t> find_list_fault(Bytes list, uint64_t limit) {
 
 }  // namespace
 
+std::vector<uint16_t> IndexEntry::group_list() const {
+  std::vector<uint16_t> list(groups.size() / sizeof(uint16_t));
+  for (size_t i = 0; i < list.size(); ++i)
+    list[i] = load_little_endian<uint16_t>(groups.data() + sizeof(uint16_t) * i);
+  return list;
+}
+
+std::vector<uint8_t> IndexEntry::head_list() const {
+  std::vector<uint8_t> list;
+  list.reserve(heads.size());
+  for (const std::byte head : heads) list.push_back(std::to_integer<uint8_t>(head));
+  return list;
+}
+
 Checked<std::vector<IndexEntry>> decode_index(Bytes section, uint64_t offset, const ArchDimensions& arch,
                                               const Masks* masks) {
   const auto bad = [&](Code code, uint64_t at, std::string message) {

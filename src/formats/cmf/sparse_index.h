@@ -20,6 +20,11 @@ struct IndexEntry {
   Bytes heads;   ///< u8 each
   uint64_t end =
       0;  ///< of its last list, from the section's start; zeros up to the next multiple of 4 follow
+
+  /// Active groups of 32 neurons, ascending.
+  std::vector<uint16_t> group_list() const;
+  /// Active heads, ascending.
+  std::vector<uint8_t> head_list() const;
 };
 
 /// Reads the section and checks every rule but the padding. `masks` is null if the file has none.
