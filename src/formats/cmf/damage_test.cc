@@ -1,9 +1,11 @@
 // Damage of a small file of our own: every truncation and every flipped byte, and what nobody owns.
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <utility>
 #include <vector>
 
+#include "base/byte_writer.h"
 #include "formats/cmf/testing/files.h"
 
 namespace amphora::cmf {
@@ -23,12 +25,71 @@ TEST(Damage, TheFileIsValidBefore) {
   EXPECT_TRUE(report.findings.empty()) << ::testing::PrintToString(testing::summaries(report.findings));
 }
 
-TEST(Damage, EveryTruncationIsRefusedAtOpen) {
-  const std::string bytes = small_file_bytes();
-  for (size_t kept = 0; kept < bytes.size(); ++kept) {
-    const auto file = CmfFile::open_or_finding(as_bytes(bytes).first(kept));
-    ASSERT_FALSE(file) << kept;
-    EXPECT_EQ(file.error().code, kept < kEnvelopeBytes ? Code::kTruncated : Code::kBounds) << kept;
+/// A masks section with one task and all four fields, for the architecture of file_with_every_section().
+ByteVector masks_section() {
+  const auto meta_with = [](uint64_t blob_offset) {
+    return R"({"default_task":"t","masks":[{"task_id":7,"name":"t","sparsity":0.5,"priority":"Normal","blob_off":)" +
+           std::to_string(blob_offset) + R"(,"blob_len":4,"has_expert_fields":true}]})";
+  };
+  constexpr uint64_t kBlobOffset = 160;  // any multiple of 8 behind the meta: what lies between is padding
+  const std::string meta = meta_with(kBlobOffset);
+  ByteWriter out;
+  out.write(uint32_t{1});
+  out.write(static_cast<uint32_t>(meta.size()));
+  out.write_bytes(as_bytes(meta));
+  EXPECT_LE(out.bytes().size(), kBlobOffset);
+  while (out.bytes().size() < kBlobOffset) out.write(uint8_t{0});
+  for (const int row : {0b10100101, 0b1, 0b1, 0b101}) out.write(static_cast<uint8_t>(row));
+  return std::move(out).take();
+}
+
+/// One entry: task 7, layer 0, group 0, head 0, a byte of padding.
+ByteVector index_section() {
+  ByteWriter out;
+  for (const uint32_t word : {1, 0, 7, 0, 1, 1}) out.write(word);
+  out.write(uint32_t{0});
+  return std::move(out).take();
+}
+
+/// A small file in the canonical layout, which it promises, that has every section and a skill.
+std::string file_with_every_section() {
+  json::Value header = testing::small_header();
+  header.find("arch")->set("moe", *json::parse(R"({"num_experts":3,"top_k":1,"moe_intermediate_size":8})"));
+  header.find("arch")->set("num_loops",
+                           json::Value::integer(2));  // without LOOP_MASKS: one row for both passes
+  header.set("provenance", *json::parse(R"({"layout":"canonical"})"));
+  header.set("skills",
+             *json::parse(R"([{"id":"s","layers":[0],"input_mask_task":"t","selection":{"metric":"mse",)"
+                          R"("phi_layer":0,"mean":"AAAAAAAAAAA=","basis":"ADwAAAAAAAA="}}])"));
+  const ByteVector masks = masks_section(), index = index_section();
+  const NewFile file{
+      .header = header,
+      .tensors = {{"a", DType::kF32, {3}}, {"b", DType::kQ82F, {1, 3}}, {"skill.s.a", DType::kF16, {3}}},
+      .tokenizer_json = as_bytes(R"({"model":{}})"),
+      .masks = masks,
+      .index = index};
+  const TemporaryFolder folder;
+  auto writer = CmfWriter::create(folder / "all.cmf", file);
+  EXPECT_TRUE(writer) << writer.error().message;
+  const ByteVector payload(12, std::byte{0x21});
+  EXPECT_TRUE(writer->write("a", payload));
+  EXPECT_TRUE(writer->write("b", Bytes(payload).first(11)));
+  EXPECT_TRUE(writer->write("skill.s.a", Bytes(payload).first(6)));
+  EXPECT_TRUE(writer->finish());
+  return read_text(folder / "all.cmf");
+}
+
+TEST(Damage, EveryTruncationOfThreeFilesIsRefusedAtOpen) {
+  for (const std::string& bytes :
+       {small_file_bytes(), file_with_every_section(),
+        read_text(amphora::testing::test_data("cmf_strict/golden/skill_file.cmf"))}) {
+    ASSERT_TRUE(CmfFile::open(as_bytes(bytes)));
+    for (size_t kept = 0; kept < bytes.size(); ++kept) {
+      const auto file = CmfFile::open_or_finding(as_bytes(bytes).first(kept));
+      ASSERT_FALSE(file) << kept;
+      EXPECT_EQ(file.error().code, kept < kEnvelopeBytes ? Code::kTruncated : Code::kBounds) << kept;
+      EXPECT_FALSE(verify_bytes(as_bytes(bytes).first(kept), std::nullopt).valid()) << kept;
+    }
   }
 }
 
@@ -106,6 +167,49 @@ TEST(Damage, EveryFlippedByteOfAFileThatPromisesItsLayoutIsFound) {
   EXPECT_TRUE(report.valid());
   EXPECT_EQ(testing::summaries(report.findings),
             std::vector{"note Layout envelope " + std::to_string(bytes.size())});
+}
+
+/// Whether findings that leave a file valid say what they may: bytes of nobody, a wider data window, or one
+/// of the two feature bits that readers take from the content.
+bool is_harmless(const VerifyReport& report, const CmfFile& file, size_t at, const std::vector<bool>& free) {
+  if (report.findings.size() != 1) return false;
+  const Finding& finding = report.findings[0];
+  switch (finding.code) {
+    case Code::kFeatureBit: return at == kFeaturesField;
+    case Code::kDeadBytes: return finding.offset == at && at >= file.envelope().place(Section::kData).offset;
+    case Code::kLayout: {
+      const uint64_t length_field = place_field(Section::kData) + 8;
+      return (at >= length_field && at < length_field + 8) || (free[at] && finding.offset == at);
+    }
+    default: return false;
+  }
+}
+
+TEST(Damage, EveryFlippedBitOfAFileWithEverySectionIsFound) {
+  const std::string bytes = file_with_every_section();
+  const auto file = CmfFile::open(as_bytes(bytes));
+  ASSERT_TRUE(file) << file.error().place << " " << file.error().message;
+  for (const Section section : kPlacedSections)
+    EXPECT_FALSE(file->section(section).empty()) << name_of(section);
+  ASSERT_EQ(file->skills().size(), 1u);
+  EXPECT_THAT(testing::summaries(verify_bytes(as_bytes(bytes), std::nullopt).findings), ::testing::IsEmpty());
+  const std::vector<bool> free = unowned(*file);
+  std::string damaged = bytes;
+  size_t refused = 0, noted = 0;
+  for (size_t at = 0; at < bytes.size(); ++at) {
+    for (int bit = 0; bit < 8; ++bit) {
+      damaged[at] = static_cast<char>(bytes[at] ^ (1 << bit));
+      const VerifyReport report = verify_bytes(as_bytes(damaged), std::nullopt);
+      const bool harmless = report.valid() && is_harmless(report, *file, at, free);
+      EXPECT_TRUE(!report.valid() || harmless)
+          << at << " bit " << bit << ": " << ::testing::PrintToString(testing::summaries(report.findings));
+      ++(report.valid() ? noted : refused);
+    }
+    damaged[at] = bytes[at];
+  }
+  const auto gaps = static_cast<size_t>(std::ranges::count(free, true));
+  EXPECT_GE(noted, 8 * gaps);
+  EXPECT_GT(refused, 8 * (bytes.size() - gaps) - 8 * 150);  // gaps between tensors, feature bits, data_len
 }
 
 TEST(Damage, GapsBetweenTensorsAreNotedAndLeaveTheFileValid) {
