@@ -10,6 +10,7 @@
 #include <csignal>
 #include <cstring>
 #include <limits>
+#include <utility>
 
 #include "base/file.h"
 #include "formats/cmf/verify.h"
@@ -39,6 +40,7 @@ std::shared_ptr<const Package> opened(const std::filesystem::path& path) {
 ConvertOptions to(std::string_view target) {
   ConvertOptions options;
   options.quant.target = *parse_quant_target(target);
+  options.encoder = quant::Encoder::kPlain;  // its errors have the simple bound that these tests check
   options.tool = "amphora test";
   return options;
 }
@@ -88,7 +90,9 @@ TEST(Convert, WritesEveryTypeSoThatItReadsBack) {
       const auto out = folder / (std::string(model) + "-" + target + ".cmf");
       const auto report = convert(*source, out, to(target));
       ASSERT_TRUE(report) << model << " " << target << ": " << report.error().message;
-      EXPECT_EQ(report->file_bytes, std::filesystem::file_size(out));
+      ASSERT_EQ(report->files.size(), 1u);
+      EXPECT_EQ(report->files[0].path, out);
+      EXPECT_EQ(report->files[0].bytes, std::filesystem::file_size(out));
       expect_valid(out);
       const auto written = opened(out);
       EXPECT_TRUE(package::encode_arch(written->spec) == package::encode_arch(source->spec)) << model;
@@ -151,7 +155,7 @@ TEST(Convert, ReportsTheBitsThatItSpends) {
   // Two matrices of 512 x 64 in q8_row, 110592 elements in 18-byte groups of 32, 448 in f16.
   EXPECT_EQ(report->payload_bytes, 2u * (512 * 64 + 512 * 2) + 110592u / 32 * 18 + 448u * 2);
   EXPECT_NEAR(report->real_bits, 8.0 * static_cast<double>(report->payload_bytes) / 176576, 1e-12);
-  EXPECT_EQ(report->file_bytes, 0u);
+  EXPECT_THAT(report->files, IsEmpty());
   options.quant.target = *parse_quant_target("keep");
   EXPECT_FALSE(convert(*source, "/nowhere/out.cmf", options)->nominal_bits);
 }
@@ -319,15 +323,130 @@ TEST(Convert, CopiesAFileOfAnotherProgramWithAllThatItSays) {
   }
 }
 
-TEST(Convert, RefusesToLoseMasksAndSkills) {
+/// Everything of the header but what a conversion sets.
+json::Value rest_of_header(const Package& package) {
+  json::Value header = package.header;
+  for (const char* key : {"quant_type", "provenance", "section_hashes", "shard"}) header.erase(key);
+  return header;
+}
+
+TEST(Convert, CarriesMasksIndexAndSkills) {
   const TemporaryFolder folder;
-  for (const char* name : {"py_masks.cmf", "skill_two.cmf", "skill_file.cmf"}) {
-    const auto report = convert(*opened(test_data("cmf") / name), folder / "out.cmf", to("q8"));
-    ASSERT_FALSE(report) << name;
-    EXPECT_EQ(report.error().fault, Fault::kUnsupported);
-    EXPECT_THAT(report.error().message, HasSubstr("cannot carry"));
+  for (const char* name : {"py_masks.cmf", "masks_dense.cmf", "masks_loop.cmf", "masks_expert.cmf",
+                           "moe_mask.cmf", "skill_two.cmf", "skill_sparse.cmf", "skill_file.cmf"}) {
+    const auto source = opened(test_data("cmf") / name);
+    for (const char* target : {"f16", "q8", "q4t", "keep"}) {
+      const auto out = folder / "out.cmf";
+      const auto report = convert(*source, out, to(target));
+      ASSERT_TRUE(report) << name << " " << target << ": " << report.error().message;
+      expect_valid(out);
+      const auto written = opened(out);
+      EXPECT_TRUE(std::ranges::equal(written->masks, source->masks)) << name;
+      EXPECT_TRUE(std::ranges::equal(written->index, source->index)) << name;
+      EXPECT_EQ(written->loop_masks, source->loop_masks) << name;
+      EXPECT_EQ(json::dump(rest_of_header(*written)), json::dump(rest_of_header(*source))) << name;
+      EXPECT_EQ(written->not_runnable, source->not_runnable) << name;
+      ASSERT_EQ(written->tensors.size(), source->tensors.size());
+      for (size_t i = 0; i < source->tensors.size(); ++i)
+        EXPECT_EQ(written->tensors[i].name, source->tensors[i].name);
+    }
   }
-  EXPECT_THAT(names_in(folder.path()), IsEmpty());
+}
+
+TEST(Convert, BuildsTheIndexOnRequest) {
+  const TemporaryFolder folder;
+  Package without = *opened(test_data("cmf/masks_loop.cmf"));
+  const Bytes wanted = std::exchange(without.index, {});
+  ASSERT_FALSE(wanted.empty());
+  ConvertOptions options = to("keep");
+  ASSERT_TRUE(convert(without, folder / "out.cmf", options));
+  EXPECT_TRUE(opened(folder / "out.cmf")->index.empty());
+  options.write_index = true;
+  ASSERT_TRUE(convert(without, folder / "out.cmf", options));
+  expect_valid(folder / "out.cmf");
+  EXPECT_TRUE(std::ranges::equal(opened(folder / "out.cmf")->index, wanted));
+  for (const bool dry_run : {true, false}) {
+    options.dry_run = dry_run;
+    const auto refused = convert(*opened(test_data("cmf/dense_q8.cmf")), folder / "no.cmf", options);
+    ASSERT_FALSE(refused);
+    EXPECT_EQ(refused.error().fault, Fault::kRefused);
+  }
+  EXPECT_THAT(names_in(folder.path()), ElementsAre("out.cmf"));
+}
+
+TEST(Convert, CutsIntoShardsThatHoldTheSame) {
+  const TemporaryFolder folder;
+  const auto source = opened(test_data("hf/tiny/llama"));
+  ConvertOptions options = to("f16");
+  ASSERT_TRUE(convert(*source, folder / "whole.cmf", options));
+  options.shard_max_bytes = 100000;  // the embedding and the head have 65536 each
+  const auto report = convert(*source, folder / "cut.cmf", options);
+  ASSERT_TRUE(report) << report.error().message;
+  ASSERT_GE(report->files.size(), 4u);
+  for (const OutputFile& file : report->files) {
+    EXPECT_EQ(file.bytes, std::filesystem::file_size(file.path));
+    expect_valid(file.path);
+  }
+  EXPECT_EQ(names_in(folder.path()).size(), report->files.size() + 1);
+  const auto whole = opened(folder / "whole.cmf"), cut = opened(report->files[0].path);
+  ASSERT_EQ(whole->tensors.size(), cut->tensors.size());
+  for (size_t i = 0; i < whole->tensors.size(); ++i) {
+    EXPECT_EQ(whole->tensors[i].name, cut->tensors[i].name);
+    EXPECT_TRUE(std::ranges::equal(whole->tensors[i].stored, cut->tensors[i].stored));
+  }
+  EXPECT_EQ(cut->tokenizer_json, whole->tokenizer_json);
+  // A shard must not take the place of a file that is being read.
+  for (const OutputFile& file : report->files)
+    EXPECT_EQ(convert(*cut, file.path, to("q8")).error().fault, Fault::kUsage);
+  EXPECT_EQ(convert(*cut, folder / "cut.cmf", options).error().fault, Fault::kUsage);
+  options.shard_max_bytes.reset();
+  ASSERT_TRUE(convert(*cut, folder / "again.cmf", options));
+  EXPECT_FALSE(opened(folder / "again.cmf")->header.find("shard"));
+}
+
+TEST(Convert, VbitKeepsItsBudgetAndItsPlan) {
+  const TemporaryFolder folder;
+  const auto source = opened(test_data("base-model"));
+  for (const char* target : {"vbit", "vbit:5.5", "vbit_ro:4"}) {
+    ConvertOptions options = to(target);
+    options.dry_run = true;
+    const auto dry = convert(*source, "", options);
+    ASSERT_TRUE(dry) << target << ": " << dry.error().message;
+    options.dry_run = false;
+    std::vector<std::string> files;
+    for (const size_t threads : {1, 3}) {
+      options.threads = threads;
+      const auto report = convert(*source, folder / "out.cmf", options);
+      ASSERT_TRUE(report) << target << ": " << report.error().message;
+      EXPECT_EQ(report->payload_bytes, dry->payload_bytes) << "the plan of a dry run is exact";
+      for (size_t i = 0; i < report->tensors.size(); ++i)
+        EXPECT_EQ(report->tensors[i].row_widths, dry->tensors[i].row_widths);
+      expect_valid(folder / "out.cmf");
+      files.push_back(read_text(folder / "out.cmf"));
+    }
+    EXPECT_EQ(files[0], files[1]) << target;
+  }
+}
+
+TEST(Convert, EncodesVbitAgainOnlyForAGivenBudget) {
+  const TemporaryFolder folder;
+  const auto source = opened(test_data("cmf/py_vbit.cmf"));
+  const auto verbatim_matrices = [&](const char* target) {
+    const auto report = convert(*source, folder / "out.cmf", to(target));
+    EXPECT_TRUE(report) << report.error().message;
+    expect_valid(folder / "out.cmf");
+    size_t copied = 0, all = 0;
+    for (const PlannedTensor& planned : report->tensors) {
+      if (planned.dtype != DType::kVbit) continue;
+      ++all;
+      copied += planned.verbatim;
+    }
+    EXPECT_GT(all, 0u);
+    return copied == 0 ? 0 : copied == all ? 1 : -1;
+  };
+  EXPECT_EQ(verbatim_matrices("vbit"), 1);
+  EXPECT_EQ(verbatim_matrices("keep"), 1);
+  EXPECT_EQ(verbatim_matrices("vbit:3"), 0);
 }
 
 /// Ends as the program does on SIGTERM.

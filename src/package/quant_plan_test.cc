@@ -125,12 +125,66 @@ TEST(QuantPlan, ReadsTargetsAndRules) {
   EXPECT_EQ(parse_quant_target("q4")->dtype, DType::kQ4Block);
   EXPECT_EQ(parse_quant_target("q4t")->dtype, DType::kQ4Tiled);
   EXPECT_EQ(parse_quant_target("keep")->dtype, std::nullopt);
+  EXPECT_EQ(parse_quant_target("vbit")->dtype, DType::kVbit);
+  EXPECT_EQ(parse_quant_target("vbit")->vbit_budget, std::nullopt);
+  EXPECT_EQ(parse_quant_target("vbit:4.5")->vbit_budget, 4.5);
+  EXPECT_EQ(parse_quant_target("vbit:3")->vbit_budget, 3);
+  EXPECT_EQ(parse_quant_target("vbit_ro:8")->dtype, DType::kVbitRo);
+  EXPECT_EQ(parse_quant_target("vbit_ro:8")->vbit_budget, 8);
+  for (const char* wrong :
+       {"vbit:", "vbit:2.99", "vbit:8.01", "vbit:nan", "vbit:inf", "vbit:-4", "vbit:4x", "vbit: 4",
+        "vbit:0x4", "vbit:1e999", "vbit:4:4", "q8:4", "q1s:0.01", "keep:4", ":4"})
+    EXPECT_EQ(parse_quant_target(wrong).error().fault, Fault::kUsage) << wrong;
+  const auto rule = parse_quant_rule("down_proj=vbit:5");
+  ASSERT_TRUE(rule) << rule.error().message;
+  EXPECT_EQ(rule->target.vbit_budget, 5);
   EXPECT_EQ(parse_quant_target("q5").error().fault, Fault::kUsage);
   EXPECT_EQ(parse_quant_target("").error().fault, Fault::kUsage);
   EXPECT_EQ(parse_quant_target("u8").error().fault, Fault::kUsage);
   EXPECT_TRUE(parse_quant_rule("a=b=q8")->pattern.found_in("xa=bx"));
   for (const char* wrong : {"q8", "=q8", "x=", "x=q5", "(=q8"})
     EXPECT_EQ(parse_quant_rule(wrong).error().fault, Fault::kUsage) << wrong;
+}
+
+TEST(QuantPlan, CoversEveryTypeThatCanBeWritten) {
+  for (const char* target : {"q1", "q1s", "q1t", "vbit", "vbit_ro", "q4tp", "q2tp"}) {
+    const std::string name(quant::find_codec(target)->name);
+    EXPECT_EQ(types(model(), options(target)), Types({"q8_row", "f16", name, "f16", "q8_2f fallback", name,
+                                                      "f16", "f16", "f16", "f16", name, "f16", "q8_row"}));
+  }
+}
+
+TEST(QuantPlan, JudgesASkillsTensorByTheNameThatItReplaces) {
+  Package package;
+  package.header = *json::parse(R"({"skills":[{"id":"s","layers":[]}]})");
+  package.tensors = {
+      tensor("skill.s.model.embed_tokens.weight", {512, 64}),
+      tensor("skill.s.lm_head.weight", {512, 64}),
+      tensor("skill.s.model.layers.1.mlp.gate.weight", {8, 64}),
+      tensor("skill.s.model.layers.0.self_attn.q_proj.weight", {64, 64}),
+      tensor("skill.unknown.lm_head.weight", {512, 64}),
+  };
+  EXPECT_EQ(types(package, options("q4t")), Types({"q8_row", "q8_row", "f16", "q4_tiled", "q4_tiled"}));
+  EXPECT_EQ(types(package, options("q4t", {"^skill\\.s\\.lm_head=q4"}))[1], "q4_block");
+}
+
+TEST(QuantPlan, PromisesTheBitsOfTheTypeThatWasAskedFor) {
+  EXPECT_DOUBLE_EQ(nominal_bits(DType::kF16), 16);
+  EXPECT_DOUBLE_EQ(nominal_bits(DType::kQ8Row), 8 + 16.0 / 4096);
+  EXPECT_DOUBLE_EQ(nominal_bits(DType::kQ4Tiled), 4.5);
+  // A byte per row and a scale per group of 32.
+  EXPECT_DOUBLE_EQ(nominal_bits(DType::kVbit), 4.25 + 0.5 + 8.0 / 4096);
+  EXPECT_DOUBLE_EQ(nominal_bits(DType::kVbit, 6), 6 + 0.5 + 8.0 / 4096);
+  Package package = model();
+  package.tensors.push_back(tensor("copied", {64, 64}, "q4_tiled", DType::kQ4Tiled));
+  std::vector<std::byte> payload(2304);
+  package.tensors.back().stored = payload;
+  const auto plan = *plan_quantisation(package, options("q4t"));
+  EXPECT_DOUBLE_EQ(plan[0].nominal_bits, 8 + 16.0 / 4096) << "q8_row, by policy";
+  EXPECT_DOUBLE_EQ(plan[2].nominal_bits, 4.5);
+  EXPECT_TRUE(plan[4].fallback);
+  EXPECT_DOUBLE_EQ(plan[4].nominal_bits, 4.5) << "what it falls short of";
+  EXPECT_DOUBLE_EQ(plan.back().nominal_bits, 8.0 * 2304 / 4096);
 }
 
 TEST(QuantPlan, RefusesATypeThatCannotBeWritten) {
