@@ -15,10 +15,10 @@
 namespace amphora::cli {
 namespace {
 
-constexpr std::array<const Verb*, 19> kVerbs = {
-    &kConvert,    &kRun,   &kInfo,   &kTensors,    &kVerify,     &kSign,   &kKeygen,
-    &kCompact,    &kShard, &kSkill,  &kTokenize,   &kDetokenize, &kRender, &kLogits,
-    &kPerplexity, &kBench, &kDoctor, &kCompletion, &kHelp};
+constexpr std::array<const Verb*, 20> kVerbs = {
+    &kConvert, &kRun,        &kInfo,  &kTensors, &kVerify,     &kDiff,       &kSign,
+    &kKeygen,  &kCompact,    &kShard, &kSkill,   &kTokenize,   &kDetokenize, &kRender,
+    &kLogits,  &kPerplexity, &kBench, &kDoctor,  &kCompletion, &kHelp};
 
 // How many single-character edits lie between two words.
 size_t edit_distance(std::string_view a, std::string_view b) {

@@ -29,7 +29,7 @@ struct Verb {
   Action (*declare)(CLI::App& app, const Globals& globals);
 };
 
-extern const Verb kConvert, kRun, kInfo, kTensors, kVerify, kSign, kKeygen, kCompact, kShard, kSkill,
+extern const Verb kConvert, kRun, kInfo, kTensors, kVerify, kDiff, kSign, kKeygen, kCompact, kShard, kSkill,
     kTokenize, kDetokenize, kRender, kLogits, kPerplexity, kBench, kDoctor, kCompletion, kHelp;
 
 }  // namespace amphora::cli

@@ -1,16 +1,17 @@
 // `info`: what a model file holds, without reading its weights.
 #include <algorithm>
 #include <array>
-#include <filesystem>
 #include <map>
 
 #include "amphora/model.h"
 #include "amphora/package.h"
 #include "base/file.h"
+#include "cli/cmf_facts.h"
 #include "cli/print.h"
 #include "cli/verb.h"
 #include "engine/prompt.h"
 #include "formats/cmf/cmf_file.h"
+#include "quant/codec.h"
 
 namespace amphora::cli {
 namespace {
@@ -33,17 +34,27 @@ struct Totals {
   }
 };
 
+void count(Totals& totals, std::string_view type_name, uint64_t elements, uint64_t bytes) {
+  TypeTotal& type = totals.by_type[std::string(type_name)];
+  ++type.tensors;
+  ++totals.tensors;
+  type.elements += elements;
+  totals.elements += elements;
+  type.bytes += bytes;
+  totals.bytes += bytes;
+}
+
 Totals total_of(const Package& package) {
   Totals totals;
-  for (const PackageTensor& tensor : package.tensors) {
-    TypeTotal& type = totals.by_type[tensor.stored_type];
-    ++type.tensors;
-    ++totals.tensors;
-    type.elements += tensor.elements();
-    totals.elements += tensor.elements();
-    type.bytes += tensor.stored_bytes;
-    totals.bytes += tensor.stored_bytes;
-  }
+  for (const PackageTensor& tensor : package.tensors)
+    count(totals, tensor.stored_type, tensor.elements(), tensor.stored_bytes);
+  return totals;
+}
+
+Totals total_of(const cmf::CmfFile& file) {
+  Totals totals;
+  for (const cmf::TensorRecord& tensor : file.tensors())
+    count(totals, quant::name_of(tensor.dtype), tensor.elements(), tensor.bytes);
   return totals;
 }
 
@@ -56,57 +67,10 @@ std::string_view name_of_format(PackageFormat format) {
   return "unknown";
 }
 
-json::Value sections_value(const cmf::CmfFile& file) {
-  json::Value sections = json::Value::object();
-  for (const cmf::Section section : cmf::kPlacedSections) {
-    const cmf::Span& place = file.envelope().place(section);
-    if (place.offset == 0 && place.bytes == 0) continue;
-    sections.set(cmf::name_of(section), json::Value::object({{"off", count_value(place.offset)},
-                                                             {"len", count_value(place.bytes)}}));
-  }
-  return sections;
-}
-
-json::Value masks_value(const cmf::CmfFile& file) {
-  std::vector<json::Value> masks;
-  if (file.masks()) {
-    for (const cmf::Mask& mask : file.masks()->masks) {
-      masks.push_back(json::Value::object({{"task_id", count_value(mask.task_id)},
-                                           {"name", text_value(mask.name)},
-                                           {"priority", text_value(mask.priority)},
-                                           {"sparsity", json::Value::number(mask.sparsity)},
-                                           {"measured", json::Value::boolean(mask.measured)}}));
-    }
-  }
-  return json::Value::array(std::move(masks));
-}
-
-json::Value skills_value(const cmf::CmfFile& file) {
-  std::vector<json::Value> skills;
-  for (const cmf::SkillRecord& skill : file.skills()) {
-    json::Value value = json::Value::object({{"id", text_value(skill.id)}, {"name", text_value(skill.name)}});
-    if (skill.base_dir_hash) value.set("base_dir_hash", text_value(*skill.base_dir_hash));
-    skills.push_back(std::move(value));
-  }
-  return json::Value::array(std::move(skills));
-}
-
-void add_cmf_facts(json::Value& document, const cmf::CmfFile& file, const std::string& path) {
-  document.set("sections", sections_value(file));
-  document.set("default_task", file.masks() ? text_value(file.masks()->default_task) : json::Value());
-  document.set("masks", masks_value(file));
-  document.set("index_entries", count_value(file.index().size()));
-  document.set("skills", skills_value(file));
-  document.set("skill_file", json::Value::boolean(file.is_skill_file()));
-  document.set("shard", file.shard() ? json::Value::object({{"no", count_value(file.shard()->no)},
-                                                            {"count", count_value(file.shard()->count)}})
-                                     : json::Value());
-  std::error_code ignored;
-  const bool is_signed = std::filesystem::exists(path + ".sig", ignored);
-  document.set("signature", text_value(is_signed ? "present" : "absent"));
-  const json::Value* provenance = file.header().find_present("provenance");
-  document.set("provenance", provenance == nullptr ? json::Value() : *provenance);
-}
+// Keys of `model` as CMF names them in `arch`.
+constexpr std::array<std::string_view, 9> kDimensions = {
+    "arch_name",    "num_layers", "hidden_size", "intermediate_size",      "num_attention_heads",
+    "num_kv_heads", "head_dim",   "vocab_size",  "max_position_embeddings"};
 
 json::Value model_value(const ModelSpec& spec) {
   return json::Value::object({{"arch_name", text_value(spec.arch_name)},
@@ -148,6 +112,9 @@ bool counts_bytes(std::string_view key) {
 // A value in words: members and items side by side.
 std::string words_of(std::string_view key, const json::Value& value) {
   if (value.is_string()) return value.text();
+  if (value.is_null()) return key == "quality" ? "unmeasured" : "none";
+  if (const json::Value* active = value.find("active"); value.members().size() == 2 && active)
+    return fmt::format("{} of {}", active->text(), value.members()[1].value.text());
   if (value.is_number() && counts_bytes(key))
     return fmt::format("{} ({})", value.text(), human_bytes(value.as_unsigned().value_or(0)));
   std::vector<std::string> parts;
@@ -178,6 +145,44 @@ void print_document(const json::Value& document) {
   }
 }
 
+// The facts that every container has.
+void add_totals(json::Value& document, const Totals& totals) {
+  document.set("tensors", count_value(totals.tensors));
+  document.set("weights", count_value(totals.elements));
+  document.set("weight_bytes", count_value(totals.bytes));
+  document.set("bits_per_weight", json::Value::number(std::round(totals.bits_per_weight() * 1000) / 1000));
+  document.set("types", types_value(totals));
+}
+
+void add_tokenizer(json::Value& document, std::string_view tokenizer_json, bool chat_template,
+                   std::vector<json::Value> eos_token_ids) {
+  document.set("tokenizer_bytes", count_value(tokenizer_json.size()));
+  document.set("chat_template", json::Value::boolean(chat_template));
+  document.set("eos_token_ids", json::Value::array(std::move(eos_token_ids)));
+}
+
+void add_package(json::Value& document, const Package& package) {
+  document.set("model", model_value(package.spec));
+  add_totals(document, total_of(package));
+  std::vector<json::Value> stops;
+  for (const uint32_t id : package.tokenizer.eos_token_ids) stops.push_back(count_value(id));
+  add_tokenizer(document, package.tokenizer_json, package.tokenizer.chat_template.has_value(),
+                std::move(stops));
+}
+
+// What the file named holds, also where no model could be made of it: a shard, a skill file, a pipeline.
+void add_cmf_file(json::Value& document, const cmf::CmfFile& file, const std::string& path) {
+  json::Value model = json::Value::object();
+  for (const std::string_view key : kDimensions) model.set(key, *file.arch().find(key));
+  document.set("model", std::move(model));
+  add_totals(document, total_of(file));
+  const json::Value* config = file.header().find_present("tokenizer_config");
+  const json::Value* stops = config ? config->find_present("eos_token_ids") : nullptr;
+  add_tokenizer(document, file.tokenizer_json(), config && config->find_present("chat_template"),
+                stops ? stops->items() : std::vector<json::Value>());
+  add_cmf_facts(document, file, path);
+}
+
 // A model runs if its layers can be planned and its tokenizer can be read.
 Result<std::shared_ptr<const Model>> can_run(const std::shared_ptr<const Package>& package) {
   AMPHORA_ASSIGN(auto model, Model::load(package));
@@ -186,34 +191,26 @@ Result<std::shared_ptr<const Model>> can_run(const std::shared_ptr<const Package
 }
 
 Result<int> info(const Arguments& arguments, const Globals& globals) {
-  AMPHORA_ASSIGN(const auto package, open_package(arguments.file));
-  const Totals totals = total_of(*package);
+  const auto file = open_if_cmf(arguments.file);
+  if (!file) return std::unexpected(file.error());
+  const auto package = open_package(arguments.file);
+  if (!package && !*file) return std::unexpected(package.error());
+
+  const PackageFormat format = *file ? PackageFormat::kCmf : (*package)->format;
   json::Value document = json::Value::object(
-      {{"file", text_value(arguments.file)}, {"format", text_value(name_of_format(package->format))}});
-  if (package->format != PackageFormat::kHuggingFace) {
-    AMPHORA_ASSIGN(const File file, File::open(arguments.file));
-    document.set("file_bytes", count_value(file.size()));
+      {{"file", text_value(arguments.file)}, {"format", text_value(name_of_format(format))}});
+  if (format != PackageFormat::kHuggingFace) {
+    AMPHORA_ASSIGN(const File bytes, File::open(arguments.file));
+    document.set("file_bytes", count_value(bytes.size()));
   }
-  document.set("model", model_value(package->spec));
-  document.set("tensors", count_value(totals.tensors));
-  document.set("weights", count_value(totals.elements));
-  document.set("weight_bytes", count_value(totals.bytes));
-  document.set("bits_per_weight", json::Value::number(std::round(totals.bits_per_weight() * 1000) / 1000));
-  document.set("types", types_value(totals));
-  document.set("tokenizer_bytes", count_value(package->tokenizer_json.size()));
-  document.set("chat_template", json::Value::boolean(package->tokenizer.chat_template.has_value()));
-  std::vector<json::Value> stops;
-  for (const uint32_t id : package->tokenizer.eos_token_ids) stops.push_back(count_value(id));
-  document.set("eos_token_ids", json::Value::array(std::move(stops)));
-  if (package->format == PackageFormat::kCmf) {
-    AMPHORA_ASSIGN(const cmf::CmfFile file, cmf::CmfFile::open(arguments.file));
-    add_cmf_facts(document, file, arguments.file);
-  }
-  std::vector<json::Value> notes;
-  for (const std::string& note : package->notes) notes.push_back(text_value(note));
+  *file ? add_cmf_file(document, **file, arguments.file) : add_package(document, **package);
+
+  std::vector<json::Value> notes = *file ? notes_on(**file) : std::vector<json::Value>();
+  if (package)
+    for (const std::string& note : (*package)->notes) notes.push_back(text_value(note));
   document.set("notes", json::Value::array(std::move(notes)));
 
-  const auto model = can_run(package);
+  const auto model = package ? can_run(*package) : std::unexpected(package.error());
   document.set("runs_here", json::Value::boolean(model.has_value()));
   document.set("why_not", model ? json::Value() : text_value(describe(model.error())));
   if (arguments.memory) {
