@@ -12,7 +12,7 @@ import random
 import sys
 
 if importlib.util.find_spec("numpy") is None and sys.executable != "/usr/bin/python3":
-    os.execv("/usr/bin/python3", ["python3", *sys.argv])  # Debian's own, which scripts/packages.txt gives numpy
+    os.execv("/usr/bin/python3", ["/usr/bin/python3", *sys.argv])  # Debian's own, which scripts/packages.txt gives numpy
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "tools" / "cmfref"))
 
 import numpy as np
