@@ -123,9 +123,6 @@ struct Package {
   /// Sections of a CMF source, verbatim; empty if absent (docs/formats/cmf.md §5, §7).
   Bytes masks, index;
   bool loop_masks = false;  ///< the FFN rows of the masks are per visit
-  /// Parts that this version cannot carry into another container ("task masks"): convert() refuses, naming
-  /// them.
-  std::vector<std::string> uncarried;
   std::vector<std::string> notes;  ///< what a person should know: files ignored, heads deduplicated …
   std::vector<std::shared_ptr<const void>> owners;  ///< keep the mappings and `tokenizer_json` alive
 

@@ -8,6 +8,7 @@
 #include "cli/load.h"
 #include "cli/print.h"
 #include "cli/verb.h"
+#include "engine/divergence.h"
 #include "engine/importance_collector.h"
 #include "package/importance.h"
 
@@ -16,7 +17,7 @@ namespace {
 
 struct Arguments {
   SessionArguments session;
-  std::string file, tokens_file, importance_out;
+  std::string file, tokens_file, importance_out, reference;
   uint32_t stride = 0;
 };
 
@@ -41,37 +42,82 @@ Result<std::optional<AtomicFile>> create_importance_file(const std::string& path
   return file;
 }
 
+/// Runs the same ids through MODEL and, as the truth, through the model to compare with.
+Result<std::optional<Divergence>> compare(const Arguments& arguments, const Globals& globals,
+                                          Session& candidate, std::span<const TokenId> ids,
+                                          const InterruptScope& interrupt) {
+  if (arguments.reference.empty()) return std::nullopt;
+  SessionArguments of_reference = arguments.session;
+  of_reference.model = arguments.reference;
+  AMPHORA_ASSIGN(const LoadedModel reference, load_model(globals, of_reference));
+  ProgressBar bar("compare (tokens)", globals.quiet || globals.json);
+  PerplexityOptions options;
+  options.progress = bar.function();
+  options.interrupt = interrupt.token();
+  AMPHORA_ASSIGN(const Divergence found, divergence(*reference.session, candidate, ids, options));
+  return found;
+}
+
+json::Value result_value(const Perplexity& result, const std::optional<Divergence>& found) {
+  json::Value value = json::Value::object({{"tokens", count_value(result.tokens)},
+                                           {"nll_mean", json::Value::number(result.nll_mean)},
+                                           {"ppl", json::Value::number(result.ppl)},
+                                           {"ppl_stderr", json::Value::number(result.ppl_stderr)}});
+  if (found)
+    value.set("compare", json::Value::object({{"positions", count_value(found->positions)},
+                                              {"kl_mean", json::Value::number(found->kl_mean)},
+                                              {"kl_99", json::Value::number(found->kl_99)},
+                                              {"top1_agreement", json::Value::number(found->top1_agreement)},
+                                              {"ppl_ratio", json::Value::number(found->ppl_ratio)}}));
+  return value;
+}
+
+void print_result(const Perplexity& result, const std::optional<Divergence>& found) {
+  print(fmt::format("perplexity {:.6f} ± {:.6f} over {} tokens (mean nll {:.8f})\n", result.ppl,
+                    result.ppl_stderr, result.tokens, result.nll_mean));
+  if (found)
+    print(fmt::format(
+        "against the other model: perplexity ratio {:.6f}, KL mean {:.6f} and 99 % {:.6f} "
+        "nats, same first token at {:.2f} % of {} positions\n",
+        found->ppl_ratio, found->kl_mean, found->kl_99, 100 * found->top1_agreement, found->positions));
+}
+
+Result<Perplexity> measure(const Arguments& arguments, const Globals& globals, Session& session,
+                           std::span<const TokenId> ids, const InterruptScope& interrupt) {
+  ProgressBar bar("ppl (tokens)", globals.quiet || globals.json);
+  PerplexityOptions options;
+  options.stride = arguments.stride;
+  options.progress = bar.function();
+  options.interrupt = interrupt.token();
+  return perplexity(session, ids, options);
+}
+
 Result<int> show_perplexity(const Arguments& arguments, const Globals& globals) {
-  if (arguments.file.empty() == arguments.tokens_file.empty()) {
+  if (arguments.file.empty() == arguments.tokens_file.empty())
     return fail(Fault::kUsage, "give either a FILE or --tokens-file");
-  }
+  if (!arguments.reference.empty() && arguments.stride != 0)
+    return fail(Fault::kUsage, "--compare runs windows that do not overlap: leave --stride out");
   AMPHORA_ASSIGN(const LoadedModel loaded, load_model(globals, arguments.session));
   AMPHORA_ASSIGN(const std::vector<TokenId> ids, read_ids(arguments, loaded));
   AMPHORA_ASSIGN(auto importance_file, create_importance_file(arguments.importance_out, *loaded.package));
   ImportanceCollector collector(*loaded.package);
   if (importance_file) loaded.session->observe_inputs(&collector);
-  ProgressBar bar("ppl (tokens)", globals.quiet || globals.json);
   const InterruptScope interrupt;
-  PerplexityOptions options;
-  options.stride = arguments.stride;
-  options.progress = bar.function();
-  options.interrupt = interrupt.token();
-  const auto measured = perplexity(*loaded.session, ids, options);
+  const auto measured = measure(arguments, globals, *loaded.session, ids, interrupt);
   if (interrupt.token().stop_requested()) return kInterruptedStatus;
   AMPHORA_ASSIGN(const Perplexity result, measured);
+  loaded.session->observe_inputs(nullptr);
   if (importance_file) {
     AMPHORA_TRY(write_importance(collector.importance(), *importance_file));
     AMPHORA_TRY(importance_file->commit());
   }
-  if (globals.json) {
-    print_json_line(json::Value::object({{"tokens", count_value(result.tokens)},
-                                         {"nll_mean", json::Value::number(result.nll_mean)},
-                                         {"ppl", json::Value::number(result.ppl)},
-                                         {"ppl_stderr", json::Value::number(result.ppl_stderr)}}));
-  } else {
-    print(fmt::format("perplexity {:.6f} ± {:.6f} over {} tokens (mean nll {:.8f})\n", result.ppl,
-                      result.ppl_stderr, result.tokens, result.nll_mean));
-  }
+  const auto compared = compare(arguments, globals, *loaded.session, ids, interrupt);
+  if (interrupt.token().stop_requested()) return kInterruptedStatus;
+  AMPHORA_ASSIGN(const std::optional<Divergence> found, compared);
+  if (globals.json)
+    print_json_line(result_value(result, found));
+  else
+    print_result(result, found);
   return 0;
 }
 
@@ -83,6 +129,8 @@ Action declare(CLI::App& app, const Globals& globals) {
   app.add_option(
       "--imatrix-out", arguments->importance_out,
       "write how much each input column of every matrix counts in this text, for 'convert --imatrix'");
+  app.add_option("--compare", arguments->reference,
+                 "another model of the same vocabulary, taken as the truth: how far is MODEL from it?");
   app.add_option("--stride", arguments->stride, "from one window's start to the next (default: the context)");
   return [arguments, &globals] { return show_perplexity(*arguments, globals); };
 }

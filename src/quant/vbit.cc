@@ -8,6 +8,7 @@
 #include "base/byte_writer.h"
 #include "base/checked.h"
 #include "quant/dtypes.h"
+#include "quant/scale_search.h"
 #include "quant/vbit_codes.h"
 
 namespace amphora::quant {
@@ -160,12 +161,26 @@ std::optional<uint64_t> encoded_vbit_ro_bytes(Shape shape, const EncodeOptions& 
   return packed ? checked_add(*fixed, *packed) : std::nullopt;
 }
 
+/// The scale of a group; empty if f16 cannot hold it.
+template <unsigned kWidth>
+std::optional<uint16_t> choose_scale(std::span<const float, kGroup> weights, uint64_t first_index,
+                                     const EncodeOptions& options) {
+  constexpr int kZero = vbit_zero_code(kWidth);
+  if (options.encoder == Encoder::kPlain)
+    return scale_to_half(largest_magnitude(weights) / static_cast<float>(kZero));
+  // The one code more above zero, which plain scales never reach, can only help the scale that is found.
+  std::array<float, kGroup> storage{};
+  return search_scale(weights, importance_of(options.importance, first_index, kGroup, storage), -kZero,
+                      kZero);
+}
+
 /// Scales and codes of one row; `first_index` is the flat index of its first weight.
 template <unsigned kWidth>
-Status encode_row(std::span<const float> row, uint64_t first_index, std::byte* scales, std::byte* packed) {
+Status encode_row(std::span<const float> row, uint64_t first_index, const EncodeOptions& options,
+                  std::byte* scales, std::byte* packed) {
   for (uint64_t i = 0; i < row.size(); i += kGroup) {
     const auto weights = row.subspan(i).first<kGroup>();
-    const auto half = scale_to_half(largest_magnitude(weights) / static_cast<float>(vbit_zero_code(kWidth)));
+    const auto half = choose_scale<kWidth>(weights, first_index + i, options);
     if (!half) return scale_refusal(weights, first_index + i);
     store_little_endian(scales + 2 * (i / kGroup), *half);
     encode_vbit_group<kWidth>(weights, half_to_float(*half), packed + packed_bytes(i, kWidth));
@@ -174,15 +189,17 @@ Status encode_row(std::span<const float> row, uint64_t first_index, std::byte* s
 }
 
 /// Widths, scales, and packed rows from `packed` on.
-Status encode_rows(std::span<const float> values, Shape shape, std::span<const uint8_t> widths,
-                   uint64_t packed, MutableBytes out) {
+Status encode_rows(std::span<const float> values, Shape shape, const EncodeOptions& options, uint64_t packed,
+                   MutableBytes out) {
   AMPHORA_TRY(check_finite(values));
+  AMPHORA_TRY(check_importance(options, shape));
+  const std::span<const uint8_t> widths = options.row_widths;
   const uint64_t rows = shape[0], columns = shape[1];
   for (uint64_t row = 0; row < rows; ++row) {
     out[row] = std::byte{widths[row]};
     std::byte* scales = out.data() + rows + 2 * (row * (columns / kGroup));
     AMPHORA_TRY(with_vbit_width(widths[row], [&]<unsigned kWidth>() {
-      return encode_row<kWidth>(values.subspan(row * columns, columns), row * columns, scales,
+      return encode_row<kWidth>(values.subspan(row * columns, columns), row * columns, options, scales,
                                 out.data() + packed);
     }));
     packed += packed_bytes(columns, widths[row]);
@@ -193,7 +210,7 @@ Status encode_rows(std::span<const float> values, Shape shape, std::span<const u
 Status encode_vbit(std::span<const float> values, Shape shape, const EncodeOptions& options,
                    MutableBytes out) {
   AMPHORA_TRY(check_widths(shape, options.row_widths));
-  return encode_rows(values, shape, options.row_widths, *fixed_bytes(shape), out);
+  return encode_rows(values, shape, options, *fixed_bytes(shape), out);
 }
 
 Status encode_vbit_ro(std::span<const float> values, Shape shape, const EncodeOptions& options,
@@ -208,7 +225,7 @@ Status encode_vbit_ro(std::span<const float> values, Shape shape, const EncodeOp
     store_little_endian(out.data() + table + 4 * row, static_cast<uint32_t>(offset));
     if (row < shape[0]) offset += packed_bytes(shape[1], options.row_widths[row]);
   }
-  return encode_rows(values, shape, options.row_widths, *fixed_bytes_ro(shape), out);
+  return encode_rows(values, shape, options, *fixed_bytes_ro(shape), out);
 }
 
 }  // namespace
@@ -221,7 +238,8 @@ const Codec kVbitCodec{.dtype = DType::kVbit,
                        .check_payload = check_payload,
                        .decode = decode_vbit,
                        .encoded_bytes = encoded_vbit_bytes,
-                       .encode = encode_vbit};
+                       .encode = encode_vbit,
+                       .has_search = true};
 
 const Codec kVbitRoCodec{.dtype = DType::kVbitRo,
                          .name = "vbit_ro",
@@ -230,6 +248,7 @@ const Codec kVbitRoCodec{.dtype = DType::kVbitRo,
                          .check_payload = check_payload,
                          .decode = decode_vbit_ro,
                          .encoded_bytes = encoded_vbit_ro_bytes,
-                         .encode = encode_vbit_ro};
+                         .encode = encode_vbit_ro,
+                         .has_search = true};
 
 }  // namespace amphora::quant

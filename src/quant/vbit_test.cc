@@ -6,6 +6,7 @@
 #include <cmath>
 #include <limits>
 #include <numeric>
+#include <random>
 
 #include "base/testing/test_data.h"
 #include "quant/testing/payloads.h"
@@ -58,6 +59,37 @@ TEST(VbitRo, EncodesToTheBytesOfTheReference) {
               ElementsAre(5, 3, 68, 52, 0, 4, 0, 0, 0, 0, 20, 0, 0, 0, 32, 0, 0, 0, 8, 134, 66, 152, 231, 66,
                           84, 182, 53, 207, 132, 101, 58, 86, 215, 190, 51, 173, 243, 190, 109, 182, 219, 109,
                           182, 219, 109, 182, 219, 109, 182, 219));
+}
+
+/// Σ (value − decoded)² of every group of a row.
+std::vector<double> group_errors(std::span<const float> row, uint8_t width, Encoder encoder) {
+  const std::vector<uint8_t> widths = {width};
+  const auto payload =
+      encode_all(DType::kVbit, row, {1, row.size()}, {.encoder = encoder, .row_widths = widths});
+  if (!payload) return {};
+  const std::vector<float> decoded = decode_all(DType::kVbit, *payload, {1, row.size()});
+  std::vector<double> errors(row.size() / 32);
+  for (size_t i = 0; i < row.size(); ++i) {
+    const double difference = double{row[i]} - decoded[i];
+    errors[i / 32] += difference * difference;
+  }
+  return errors;
+}
+
+TEST(Vbit, SearchIsNeverWorseThanPlainInAnyGroup) {
+  std::mt19937 generator(5);
+  std::vector<float> row(64 * 32);
+  for (float& value : row)
+    value = static_cast<float>(generator() % 2001) / 1000 - static_cast<float>(generator() % 2001) / 1000;
+  for (const uint8_t width : kVbitWidths) {
+    const auto plain = group_errors(row, width, Encoder::kPlain);
+    const auto searched = group_errors(row, width, Encoder::kSearch);
+    ASSERT_EQ(searched.size(), 64u);
+    for (size_t group = 0; group < 64; ++group)
+      EXPECT_LE(searched[group], plain[group] * (1 + 1e-12)) << int{width} << " " << group;
+    const double whole = std::accumulate(plain.begin(), plain.end(), 0.0);
+    EXPECT_LT(std::accumulate(searched.begin(), searched.end(), 0.0), 0.97 * whole) << int{width};
+  }
 }
 
 /// Half a step of a group at some width, in f64, with the scale's own rounding to f16.

@@ -55,8 +55,6 @@ ByteVector index_section() {
 std::string file_with_every_section() {
   json::Value header = testing::small_header();
   header.find("arch")->set("moe", *json::parse(R"({"num_experts":3,"top_k":1,"moe_intermediate_size":8})"));
-  header.find("arch")->set("num_loops",
-                           json::Value::integer(2));  // without LOOP_MASKS: one row for both passes
   header.set("provenance", *json::parse(R"({"layout":"canonical"})"));
   header.set("skills",
              *json::parse(R"([{"id":"s","layers":[0],"input_mask_task":"t","selection":{"metric":"mse",)"

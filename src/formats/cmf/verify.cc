@@ -3,8 +3,10 @@
 
 #include <algorithm>
 #include <array>
+#include <iterator>
 
 #include "base/page_advice.h"
+#include "base/thread_pool.h"
 #include "crypto/hash64.h"
 #include "crypto/hex.h"
 #include "formats/cmf/signing.h"
@@ -121,6 +123,8 @@ class Verifier {
     if (((features & kSkillFile) != 0) != file_.is_skill_file())
       add(Code::kFeatureBit, Section::kEnvelope, kFeaturesField,
           "SKILL_FILE does not match the skill records");
+    if ((features & kLoopMasks) != 0 && dimensions_of(file_.header()).num_loops == 1)
+      add(Code::kFeatureBit, Section::kEnvelope, kFeaturesField, "LOOP_MASKS is set, the layers run once");
   }
 
   struct Nonzero {
@@ -209,8 +213,20 @@ VerifyReport verify_bytes(Bytes bytes, std::optional<std::string_view> signature
     report.findings.push_back(file.error());
     return report;
   }
-  report.findings = Verifier(*file, options).run();
-  check_signature(bytes, signature, options, report);
+  // SHA-256 takes longer than everything else together, so it runs beside it and tells the progress.
+  VerifyOptions of_content = options;
+  if (signature) of_content.progress = {};
+  VerifyReport of_signature;
+  const auto link = [&](size_t index) {
+    if (index == 0)
+      check_signature(bytes, signature, options, of_signature);
+    else
+      report.findings = Verifier(*file, of_content).run();
+  };
+  ThreadPool(signature ? std::min<size_t>(2, available_threads()) : 1).run(2, link);
+  report.signature = of_signature.signature;
+  report.signer = of_signature.signer;
+  std::ranges::move(of_signature.findings, std::back_inserter(report.findings));
   return report;
 }
 

@@ -22,7 +22,7 @@ struct VerifyOptions {
   /// The bytes are a read-only file mapping: pages that have been checked are given back, so that resident
   /// memory does not grow with the file.
   bool release_pages = false;
-  ProgressFunction progress = {};  ///< told bytes hashed of bytes to hash; starts again for the signature
+  ProgressFunction progress = {};  ///< told bytes hashed of bytes to hash, by one thread
 };
 
 struct VerifyReport {

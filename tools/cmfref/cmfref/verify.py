@@ -42,6 +42,8 @@ def verify_bytes(data, name="(bytes)", sig=None):
     for bit in ("QUANT_2F", "SKILL_FILE"):
         if (f.features ^ f.wanted_bits()) & container.BIT[bit]:
             out.append(note("FeatureBit", "envelope", 12, f"{bit} does not match the content"))
+    if f.features & container.BIT["LOOP_MASKS"] and (f.arch.get("num_loops") or 1) == 1:
+        out.append(note("FeatureBit", "envelope", 12, "LOOP_MASKS is set, the layers run once"))
     out.extend(dead_bytes(f))
     out.extend(layout(f))
     if sig is not None:
