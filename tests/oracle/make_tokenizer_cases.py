@@ -8,8 +8,10 @@ they share; every other line is a tokenizer (`model` by name, or its own) with i
   decode: [ids, text, text without special tokens]
 NAME.jsonl for the tokenizers that the repository carries: the same two kinds of cases, one object a line.
 """
+import base64
 import json
 import random
+import charsmap
 from tokenizers import Tokenizer
 
 OUT = "tests/data/tokenizers/"
@@ -164,6 +166,67 @@ case("a merge that comes twice", bpe(list("abc") + ["ab", "bc", "abc"], ["a b", 
 case("a later rank first", bpe(list("abc") + ["ab", "abc", "bc"], ["ab c", "b c", "a b"]))
 case("marks inside pieces", bpe(list("ab\u2581") + ["a\u2581", "a\u2581b", "\u2581\u2581"], ["a \u2581", "a\u2581 b", "\u2581 \u2581"]), normalizer=REPLACE_SPACE)
 
+# Models besides BPE. The last piece of a tie, the fusing of unknown characters and the text "<unk>" itself are in TEXTS_UNIGRAM.
+def unigram(pieces, unk_id=0, **options):
+    return {"type": "Unigram", "unk_id": unk_id, "vocab": [list(p) for p in pieces], "byte_fallback": False, **options}
+
+
+UNIGRAM = [("<unk>", 0.0), ("<s>", 0.0), ("</s>", 0.0)] + [(c, -5.0 - i / 8) for i, c in enumerate("abcdehlorstuwxyz\u2581.,!'")] + [
+    ("ab", -6.5), ("aba", -9.25), ("ba", -6.5), ("bab", -10.0), ("\u2581a", -5.5), ("hello", -11.0), ("\u2581hello", -11.5), ("he", -7.0), ("ll", -7.0), ("llo", -8.0),
+    ("\u2581\u2581", -6.0), ("\u00e9", -8.0), ("\u4f60\u597d", -7.5), ("aa", -10.0), ("aaa", -15.0), ("aaaa", -20.0), ("zx", -12.875), ("k\u00f6", -6.0)]
+BYTES = [("<0x%02X>" % b, -30.0) for b in range(256)]
+UNIGRAM_TEXTS = ["aaaaa aaaaaaa", "abababa bababab", "hello\u2581hello", "q<unk>q", "<unk>", "qqq<unk>", "\u4f60\u597d\u4f60", "zxzx", "k\u00f6k", "a" * 60 + "q" * 40]
+META = {"type": "Metaspace", "replacement": "\u2581", "prepend_scheme": "always", "split": True}
+case("Unigram", unigram(UNIGRAM), pre_tokenizer=META, decoder=META, added_tokens=MARKS)
+case("Unigram, whole text", unigram(UNIGRAM), normalizer=REPLACE_SPACE, added_tokens=MARKS)
+case("Unigram, bytes", unigram(UNIGRAM + BYTES, byte_fallback=True), pre_tokenizer=META, added_tokens=MARKS)
+case("Unigram, some bytes", unigram(UNIGRAM + BYTES[0x80:0xC4], byte_fallback=True), pre_tokenizer=META)
+case("Unigram, positive scores", unigram([("<unk>", 3.0), ("a", 1.0), ("b", 2.0), ("ab", 2.5), ("abab", 6.0)]))
+# Scores that only the reference's way to read numbers makes equal or different.
+case("Unigram, scores of 17 digits", unigram([("<unk>", -20.0), ("a", -0.30000000000000004), ("b", -3.4071562957316835), ("ab", -3.7071562957316838), ("ba", -3.7071562957316833),
+                                              ("aba", -4.0071562957316836), ("c", -9.946100234985352), ("cc", -19.892200469970703), ("ccc", -29.838300704956055)]))
+WORDS = ["[UNK]", "<s>", "</s>"] + list("abcdehlorstuwxyz0123.,!'") + ["##" + c for c in "abcdehlorstuwxyz"] + ["hello", "##llo", "he", "##ab", "ab", "aba", "##aba", "word", "\u4f60", "##\u4f60", "\u00e9", "##e\u0301", "##"]
+
+
+def word_piece(vocab, **options):
+    return {"type": "WordPiece", "unk_token": "[UNK]", "continuing_subword_prefix": "##", "max_input_chars_per_word": 100, "vocab": {piece: i for i, piece in enumerate(vocab)}, **options}
+
+
+WHITE = {"type": "WhitespaceSplit"}
+UNIGRAM_TEXTS += ["hellohello abab ababa words", "w" * 100, "w" * 101, "\u4f60\u4f60\u4f60", "## ##a a##b", "do not I 'm he 's x , y . z ' a n't"]
+case("WordPiece", word_piece(WORDS), pre_tokenizer=WHITE, decoder={"type": "WordPiece", "prefix": "##", "cleanup": True}, added_tokens=MARKS)
+case("WordPiece, not cleaned up", word_piece(WORDS), pre_tokenizer=WHITE, decoder={"type": "WordPiece", "prefix": "##", "cleanup": False})
+case("WordPiece, short words", word_piece(WORDS, max_input_chars_per_word=3), pre_tokenizer=WHITE)
+case("WordPiece, no prefix", word_piece(WORDS, continuing_subword_prefix=""), pre_tokenizer=WHITE)
+case("WordLevel", {"type": "WordLevel", "unk_token": "[UNK]", "vocab": {piece: i for i, piece in enumerate(WORDS)}}, pre_tokenizer=WHITE)
+case("BPE decoder", bpe(list("abc") + ["a/", "b/", "ab/", "ab", "/"], ["a b/", "a b"], end_of_word_suffix="/"), pre_tokenizer=WHITE, decoder={"type": "BPEDecoder", "suffix": "/"})
+for cleanup in (True, False):
+    case("CTC %s" % cleanup, {"type": "WordLevel", "unk_token": "[UNK]", "vocab": {piece: i for i, piece in enumerate(WORDS + ["<pad>", "|", "a<pad>", " .", "a|b"])}}, pre_tokenizer=WHITE,
+         decoder={"type": "CTC", "pad_token": "<pad>", "word_delimiter_token": "|", "cleanup": cleanup})
+
+# Normalizers and pre-tokenizers besides those above.
+for flags in ((True, True, None, True), (True, True, None, False), (False, True, True, False), (True, False, False, True), (False, False, True, True)):
+    case("BertNormalizer %s" % (flags,), normalizer=dict(zip(("type", "clean_text", "handle_chinese_chars", "strip_accents", "lowercase"), ("BertNormalizer",) + flags)), pre_tokenizer={"type": "BertPreTokenizer"})
+for kind in ("StripAccents", "Nmt", "ByteLevel"):
+    case("normalizer " + kind, normalizer={"type": kind})
+case("StripAccents behind NFKD", normalizer=sequence("normalizers", {"type": "NFKD"}, {"type": "StripAccents"}, {"type": "Lowercase"}))
+CHARSMAP = {"e": "E", "\u00e9": "e", "e\u0301": "x", "\ufb01": "fi", "\u00a0": " ", "\u3000": " ", "\t": " ", "\n": " ", "\u0301": "'", "\u2026": "...", "\u00bd": "1\u20442", "\u200d": "", "\u200b": "",
+            "\u0915": "k", "\u00a9": "(c)", "\r": "R", "\u1161": "A", "\u1100": "G", "l": "l", "lo": "0", "\u0600": "n", "\u212b": "\u00c5", "q\u0323": "Q"}
+PRECOMPILED = {"type": "Precompiled", "precompiled_charsmap": base64.b64encode(charsmap.build(CHARSMAP)).decode()}
+CLUSTERS = ["e\u0301\u0301 e e\u200d\u0301 \ufb01\u0301", "\u00a9\u200d\u00a9\u0301 \u00a9\u200da \u00a9\u0301\u200d\u2026", "\u0915\u094d\u0915\u0301 \u0915\u0915\u0301 \u0915\u0301\u094d\u0915\u0301", "\r\n\r\u0301 \n\u0301",
+            "\u1100\u1161\u0301 \u1161\u0301 \u11a8\u1161\u0301 \uac00\u1161\u0301", "\u0600e\u0301 \u0600\u0600", "\u0301\u0301", "\u00bdx\u00bd lolo", "\u200b\u200bx y", "\u2026 word", "\u0915\u200c\u094d\u0915\u0301", "q\u0323\u0307e", "a</s>\u00a9 \u2026b</s>\u2026"]
+for scheme in ("always", "first"):
+    case("Precompiled, Metaspace " + scheme, normalizer=PRECOMPILED, pre_tokenizer=sequence("pretokenizers", split(" ", "Removed", kind="String"), metaspace(scheme)), added_tokens=MARKS)
+case("Precompiled in a sequence", normalizer=sequence("normalizers", {"type": "Nmt"}, PRECOMPILED, {"type": "Replace", "pattern": {"Regex": " {2,}"}, "content": " "}))
+case("CharDelimiterSplit", pre_tokenizer={"type": "CharDelimiterSplit", "delimiter": "o"})
+case("UnicodeScripts", pre_tokenizer={"type": "UnicodeScripts"})
+case("UnicodeScripts behind spaces", pre_tokenizer=sequence("pretokenizers", {"type": "WhitespaceSplit"}, {"type": "UnicodeScripts"}, metaspace("first")))
+case("FixedLength", pre_tokenizer={"type": "FixedLength", "length": 3})
+for behavior in ("MergedWithPrevious", "MergedWithNext"):
+    case("Punctuation " + behavior, pre_tokenizer={"type": "Punctuation", "behavior": behavior})
+case("BertProcessing", added_tokens=MARKS, post_processor={"type": "BertProcessing", "sep": ["</s>", 2], "cls": ["<s>", 1]})
+case("RobertaProcessing", pre_tokenizer={**GPT2, "add_prefix_space": True}, added_tokens=MARKS, post_processor={"type": "RobertaProcessing", "sep": ["</s>", 2], "cls": ["<s>", 1], "trim_offsets": True, "add_prefix_space": True})
+
 
 def run(tokenizer, texts, ids_to_decode):
     encode, decode = [], []
@@ -195,7 +258,7 @@ def main():
             whole["model"] = MODELS[model] if isinstance(model, str) else model
             tokenizer = Tokenizer.from_str(json.dumps(whole))
             own = not isinstance(model, str)
-            texts = [t for t in TEXTS if not own or len(t) < 30] + (["ab ba abab", "aab bba", "\u0100a\u0141\u0101", "abcd bcd", "b\u00e9a", "a b a  b   a"] if own else []) + RANDOM[: 12 if own else 24]
+            texts = [t for t in TEXTS if not own or len(t) < 30] + (["ab ba abab", "aab bba", "\u0100a\u0141\u0101", "abcd bcd", "b\u00e9a", "a b a  b   a"] if own else []) + RANDOM[: 12 if own else 24] + (UNIGRAM_TEXTS if own and model["type"] != "BPE" else []) + (CLUSTERS if "Precompiled" in name else [])
             extra = random_ids(tokenizer.get_vocab_size(), 30 if "decoder" in parts else 4)
             if model == "bytes":
                 extra += [[3 + b for b in "\u00e9\U0001f600".encode()], [3 + 0xC3, 3 + 0xA9, 3 + 0xFF], [3 + 0xF0, 3 + 0x9F, 259, 3 + 0x98, 3 + 0x80], [3 + 0xFF]]

@@ -1,26 +1,15 @@
 // A BPE model out of tokenizer.json.
 #include "text/tokenizer/bpe_json.h"
 
-#include <algorithm>
 #include <vector>
 
-#include <fmt/format.h>
-
-#include "amphora/json.h"
 #include "text/tokenizer/bpe.h"
+#include "text/tokenizer/model_json.h"
 
 namespace amphora::text {
 namespace {
 
 namespace ondemand = simdjson::ondemand;
-
-std::unexpected<Error> corrupt(std::string_view place, std::string_view what) {
-  return fail_at(Fault::kCorrupt, {}, fmt::format("$.model.{}", place), std::nullopt,
-                 fmt::format("tokenizer: {}", what));
-}
-std::unexpected<Error> corrupt(std::string_view place, simdjson::error_code error) {
-  return corrupt(place, std::string_view(simdjson::error_message(error)));
-}
 
 class BpeReader {
  public:
@@ -28,10 +17,10 @@ class BpeReader {
 
   Result<std::unique_ptr<Model>> read(ondemand::object model) {
     AMPHORA_TRY(read_fields(model, /*merges=*/false));
-    if (!has_vocab_) return corrupt("vocab", "model 'BPE' has no vocabulary");
-    if (!has_merges_) return corrupt("merges", "model 'BPE' has no merges");
+    if (!has_vocab_) return corrupt_model("vocab", "model 'BPE' has no vocabulary");
+    if (!has_merges_) return corrupt_model("merges", "model 'BPE' has no merges");
     // Merges speak of the vocabulary and of the options, wherever these stand.
-    if (const auto error = model.reset().error()) return corrupt("merges", error);
+    if (const auto error = model.reset().error()) return corrupt_model("merges", error);
     AMPHORA_TRY(read_fields(model, /*merges=*/true));
     return std::make_unique<Bpe>(vocabulary_, std::move(merges_), std::move(options_));
   }
@@ -39,40 +28,29 @@ class BpeReader {
  private:
   // Reads the merges, or all but them.
   Status read_fields(ondemand::object& model, bool merges) {
-    std::vector<std::string> seen;
-    for (auto entry : model) {
-      ondemand::field field;
-      std::string_view unescaped;
-      if (const auto error = std::move(entry).get(field)) return corrupt("", error);
-      if (const auto error = field.unescaped_key().get(unescaped)) return corrupt("", error);
-      const std::string key(unescaped);
-      if (std::ranges::find(seen, key) != seen.end())
-        return corrupt(key, fmt::format("field '{}' comes twice", key));
-      seen.push_back(key);
-      ondemand::value value = field.value();
+    return for_each_field(model, [&](const std::string& key, ondemand::value value) -> Status {
       if (key == "merges") {
         has_merges_ = true;
-        if (merges) AMPHORA_TRY(read_merges(value));
-      } else if (!merges) {
-        AMPHORA_TRY(key == "vocab" ? read_vocabulary(value) : read_option(key, value));
+        return merges ? read_merges(value) : Status();
       }
-    }
-    return {};
+      if (merges) return {};
+      if (key != "vocab") return read_option(key, value);
+      has_vocab_ = true;
+      return read_vocabulary(value, vocabulary_);
+    });
   }
 
   Status read_option(const std::string& key, ondemand::value value) {
-    bool is_null = false;
-    if (const auto error = value.is_null().get(is_null)) return corrupt(key, error);
+    AMPHORA_ASSIGN(const bool is_null, is_null_field(key, value));
     if (is_null) return {};
     if (key == "type") {
-      std::string_view text;
-      if (value.get_string().get(text) != simdjson::SUCCESS) return corrupt(key, "'type' is not a string");
+      AMPHORA_TRY(read_model_string(key, value));
       return {};
     }
     if (key == "dropout") {
       double dropout = 0;
       if (value.get_double().get(dropout) != simdjson::SUCCESS)
-        return corrupt(key, "'dropout' is not a number");
+        return corrupt_model(key, "'dropout' is not a number");
       if (dropout != 0)
         return fail_at(Fault::kUnsupported, {}, "$.model.dropout", std::nullopt,
                        "tokenizer: model 'BPE' with dropout is not supported: its ids are random");
@@ -86,16 +64,12 @@ class BpeReader {
          {Flag{"fuse_unk", &options_.fuse_unk}, Flag{"byte_fallback", &options_.byte_fallback},
           Flag{"ignore_merges", &options_.ignore_merges}}) {
       if (flag.key != key) continue;
-      if (value.get_bool().get(*flag.value) != simdjson::SUCCESS)
-        return corrupt(key, fmt::format("'{}' is not true or false", key));
+      AMPHORA_ASSIGN(*flag.value, read_model_flag(key, value));
       return {};
     }
-    std::string_view text;
     if (key != "unk_token" && key != "continuing_subword_prefix" && key != "end_of_word_suffix")
-      return fail_at(Fault::kUnsupported, {}, "$.model" + json::path_step(key), std::nullopt,
-                     fmt::format("tokenizer: model 'BPE': field '{}' is not supported", key));
-    if (value.get_string().get(text) != simdjson::SUCCESS)
-      return corrupt(key, fmt::format("'{}' is not a string", key));
+      return unsupported_field("BPE", key);
+    AMPHORA_ASSIGN(std::string text, read_model_string(key, value));
     if (key == "unk_token")
       options_.unk_token = text;
     else if (key == "continuing_subword_prefix")
@@ -105,38 +79,18 @@ class BpeReader {
     return {};
   }
 
-  Status read_vocabulary(ondemand::value value) {
-    has_vocab_ = true;
-    ondemand::object pieces;
-    size_t count = 0;
-    if (const auto error = value.get_object().get(pieces)) return corrupt("vocab", error);
-    if (const auto error = pieces.count_fields().get(count)) return corrupt("vocab", error);
-    vocabulary_.reserve(count);
-    for (auto entry : pieces) {
-      ondemand::field field;
-      std::string_view piece;
-      uint64_t id = 0;
-      if (const auto error = std::move(entry).get(field)) return corrupt("vocab", error);
-      if (const auto error = field.unescaped_key().get(piece)) return corrupt("vocab", error);
-      if (field.value().get_uint64().get(id) != simdjson::SUCCESS)
-        return corrupt("vocab", fmt::format("the id of piece '{}' is not a token id", piece));
-      AMPHORA_TRY(vocabulary_.add(piece, id));
-    }
-    return {};
-  }
-
   Status read_merges(ondemand::value value) {
     ondemand::array list;
     size_t count = 0;
-    if (const auto error = value.get_array().get(list)) return corrupt("merges", error);
-    if (const auto error = list.count_elements().get(count)) return corrupt("merges", error);
-    if (count >= UINT32_MAX) return corrupt("merges", "more merges than ranks");
+    if (const auto error = value.get_array().get(list)) return corrupt_model("merges", error);
+    if (const auto error = list.count_elements().get(count)) return corrupt_model("merges", error);
+    if (count >= UINT32_MAX) return corrupt_model("merges", "more merges than ranks");
     merges_.reserve(count);
     for (auto entry : list) {
       ondemand::value merge;
       ondemand::json_type type{};
-      if (const auto error = std::move(entry).get(merge)) return corrupt("merges", error);
-      if (const auto error = merge.type().get(type)) return corrupt("merges", error);
+      if (const auto error = std::move(entry).get(merge)) return corrupt_model("merges", error);
+      if (const auto error = merge.type().get(type)) return corrupt_model("merges", error);
       if (type == ondemand::json_type::array)
         AMPHORA_TRY(read_pair(merge));
       else
@@ -151,24 +105,25 @@ class BpeReader {
     ondemand::array pair;
     std::string_view sides[2];
     size_t count = 0;
-    if (const auto error = value.get_array().get(pair)) return corrupt("merges", error);
+    if (const auto error = value.get_array().get(pair)) return corrupt_model("merges", error);
     for (auto side : pair) {
-      if (count == 2) return corrupt("merges", fmt::format("merge {} has more than two sides", index()));
-      if (const auto error = side.get_string().get(sides[count])) return corrupt("merges", error);
+      if (count == 2)
+        return corrupt_model("merges", fmt::format("merge {} has more than two sides", index()));
+      if (const auto error = side.get_string().get(sides[count])) return corrupt_model("merges", error);
       ++count;
     }
-    if (count != 2) return corrupt("merges", fmt::format("merge {} does not have two sides", index()));
+    if (count != 2) return corrupt_model("merges", fmt::format("merge {} does not have two sides", index()));
     return add_merge(sides[0], sides[1]);
   }
 
   // `"a b"`, the older form
   Status read_line(ondemand::value value) {
     std::string_view line;
-    if (const auto error = value.get_string().get(line)) return corrupt("merges", error);
+    if (const auto error = value.get_string().get(line)) return corrupt_model("merges", error);
     if (line.starts_with("#version")) return {};
     const size_t space = line.find(' ');
     if (space == std::string_view::npos || line.find(' ', space + 1) != std::string_view::npos)
-      return corrupt("merges", fmt::format("merge {}: '{}' is not a pair", index(), line));
+      return corrupt_model("merges", fmt::format("merge {}: '{}' is not a pair", index(), line));
     return add_merge(line.substr(0, space), line.substr(space + 1));
   }
 
@@ -186,7 +141,8 @@ class BpeReader {
   Status add_merge(std::string_view left, std::string_view right) {
     const size_t prefix = options_.continuing_subword_prefix.size();
     if (right.size() < prefix)
-      return corrupt("merges", fmt::format("merge {}: '{}' is shorter than the prefix", index(), right));
+      return corrupt_model("merges",
+                           fmt::format("merge {}: '{}' is shorter than the prefix", index(), right));
     const size_t joined_at = joined_.size();
     joined_ += left;
     joined_ += right.substr(prefix);
@@ -221,8 +177,9 @@ class BpeReader {
     }
     for (const Unresolved& merge : batch_) {
       if (!merge.left_id || !merge.right_id || !merge.joined_id)
-        return corrupt("merges", fmt::format("merge {}: '{}' + '{}' is not made of pieces of the vocabulary",
-                                             rank_, merge.left, merge.right));
+        return corrupt_model(
+            "merges", fmt::format("merge {}: '{}' + '{}' is not made of pieces of the vocabulary", rank_,
+                                  merge.left, merge.right));
       merges_.set(*merge.left_id, *merge.right_id, {rank_++, *merge.joined_id});
     }
     batch_.clear();

@@ -2,6 +2,7 @@
 #include "text/tokenizer/decoder.h"
 
 #include <algorithm>
+#include <optional>
 #include <utility>
 
 #include "text/tokenizer/byte_alphabet.h"
@@ -30,6 +31,19 @@ class DecoderOf : public Decoder {
 template <class Stage, class... Options>
 std::unique_ptr<Decoder> decoder_of(Options... options) {
   return std::make_unique<DecoderOf<Stage, Options...>>(std::move(options)...);
+}
+
+// `from` must not be empty.
+std::string replace_literal(std::string_view text, std::string_view from, std::string_view to) {
+  std::string out;
+  size_t end = 0;
+  for (size_t at = text.find(from); at != std::string_view::npos; at = text.find(from, end)) {
+    out.append(text, end, at - end);
+    out += to;
+    end = at + from.size();
+  }
+  out.append(text, end);
+  return out;
 }
 
 // Gathers a piece's parts where a stage has to see it whole.
@@ -222,6 +236,102 @@ class ReplaceStage : public DecoderStage {
   std::string held_;
 };
 
+// English contractions and punctuation are put back together, piece by piece.
+std::string clean_up(std::string text) {
+  constexpr std::pair<std::string_view, std::string_view> kRules[] = {
+      {" .", "."},   {" ?", "?"},           {" !", "!"},   {" ,", ","},     {" ' ", "'"},   {" n't", "n't"},
+      {" 'm", "'m"}, {" do not", " don't"}, {" 's", "'s"}, {" 've", "'ve"}, {" 're", "'re"}};
+  for (const auto& [from, to] : kRules) text = replace_literal(text, from, to);
+  return text;
+}
+
+class WordPieceStage : public WholePieceStage {
+ public:
+  WordPieceStage(std::string prefix, bool cleanup) : prefix_(std::move(prefix)), cleanup_(cleanup) {}
+
+ protected:
+  Status push_piece(std::string_view piece) override {
+    std::string text;
+    if (!first_ && piece.starts_with(prefix_))
+      piece.remove_prefix(prefix_.size());
+    else if (!first_)
+      text += ' ';
+    first_ = false;
+    text += piece;
+    return pass(cleanup_ ? clean_up(std::move(text)) : text, true);
+  }
+
+ private:
+  std::string prefix_;
+  bool cleanup_;
+  bool first_ = true;
+};
+
+// The mark of a word's end is a space, but for the last piece: each piece waits for the next.
+class BpeStage : public WholePieceStage {
+ public:
+  explicit BpeStage(std::string suffix) : suffix_(std::move(suffix)) {}
+  Status finish() override {
+    return held_ ? pass(replace_literal(*std::exchange(held_, {}), suffix_, ""), true) : Status();
+  }
+
+ protected:
+  Status push_piece(std::string_view piece) override {
+    const auto previous = std::exchange(held_, std::string(piece));
+    return previous ? pass(replace_literal(*previous, suffix_, " "), true) : Status();
+  }
+
+ private:
+  std::string suffix_;
+  std::optional<std::string> held_;
+};
+
+struct CtcOptions {
+  std::string pad_token, word_delimiter;
+  bool cleanup;
+};
+
+// Of equal pieces in a row one counts; padding is left out.
+class CtcStage : public WholePieceStage {
+ public:
+  explicit CtcStage(CtcOptions options) : options_(std::move(options)) {}
+
+ protected:
+  Status push_piece(std::string_view piece) override {
+    if (previous_ == piece) return {};
+    previous_ = piece;
+    std::string text = replace_literal(piece, options_.pad_token, "");
+    if (options_.cleanup) text = replace_literal(clean_up(std::move(text)), options_.word_delimiter, " ");
+    return text.empty() ? Status() : pass(text, true);
+  }
+
+ private:
+  CtcOptions options_;
+  std::optional<std::string> previous_;
+};
+
+Built build_word_piece(Component& component) {
+  AMPHORA_ASSIGN(std::string prefix, component.string("prefix"));
+  AMPHORA_ASSIGN(const bool cleanup, component.boolean("cleanup"));
+  return decoder_of<WordPieceStage>(std::move(prefix), cleanup);
+}
+
+Built build_bpe(Component& component) {
+  AMPHORA_ASSIGN(std::string suffix, component.string("suffix"));
+  if (suffix.empty()) return component.corrupt("suffix", "is empty");
+  return decoder_of<BpeStage>(std::move(suffix));
+}
+
+Built build_ctc(Component& component) {
+  CtcOptions options;
+  AMPHORA_ASSIGN(options.pad_token, component.string("pad_token"));
+  AMPHORA_ASSIGN(options.word_delimiter, component.string("word_delimiter_token"));
+  AMPHORA_ASSIGN(options.cleanup, component.boolean("cleanup"));
+  if (options.pad_token.empty()) return component.corrupt("pad_token", "is empty");
+  if (options.word_delimiter.empty()) return component.corrupt("word_delimiter_token", "is empty");
+  return decoder_of<CtcStage>(std::move(options));
+}
+
 Built build_byte_level(Component& component) {
   for (const std::string_view key : {"add_prefix_space", "trim_offsets", "use_regex"}) component.ignore(key);
   return decoder_of<ByteLevelStage>();
@@ -254,6 +364,9 @@ constexpr ComponentKind<Decoder> kDecoders[] = {
     {"Metaspace", build_metaspace},
     {"Strip", build_strip},
     {"Replace", build_replace},
+    {"WordPiece", build_word_piece},
+    {"BPEDecoder", build_bpe},
+    {"CTC", build_ctc},
 };
 
 }  // namespace

@@ -81,7 +81,7 @@ void expect_cases(const std::shared_ptr<const Tokenizer>& tokenizer, const json:
 
 TEST(TokenizerGolden, EveryComponentDoesWhatTheReferenceDoes) {
   const auto lines = read_lines(testing::test_data("tokenizers/components.jsonl"));
-  ASSERT_GT(lines.size(), 80u);
+  ASSERT_GT(lines.size(), 130u);
   const json::Value& models = *lines[0].find("models");
   for (size_t i = 1; i < lines.size(); ++i) {
     SCOPED_TRACE(lines[i].find("name")->text());
@@ -110,6 +110,38 @@ INSTANTIATE_TEST_SUITE_P(TokenizerGolden, OwnVocabulary,
                          ::testing::Values(std::pair("tiny-llama", "hf/tiny/llama/tokenizer.json"),
                                            std::pair("base-model", "base-model/tokenizer.json")));
 
+// A file with one case a line: a text with its ids and what they decode to, or ids alone.
+void expect_lines(const std::shared_ptr<const Tokenizer>& tokenizer, const std::filesystem::path& path) {
+  const auto lines = read_lines(path);
+  ASSERT_GT(lines.size(), 10u);
+  for (const json::Value& line : lines) {
+    const json::Value* ids = line.find("ids");
+    if (const json::Value* text = line.find("text")) {
+      expect_encoded(*tokenizer, text->text(), {}, *ids);
+      if (const json::Value* plain = line.find("ids_plain")) {
+        expect_encoded(*tokenizer, text->text(), {.add_special = false}, *plain);
+        expect_decoded(tokenizer, ids_of(*plain), line.find("decoded")->text(), false);
+        expect_decoded(tokenizer, ids_of(*ids), line.find("decoded_skip")->text(), true);
+      }
+    } else {
+      expect_decoded(tokenizer, ids_of(*ids), line.find("decoded")->text(), false);
+    }
+  }
+}
+
+class TrainedVocabulary : public ::testing::TestWithParam<const char*> {};
+
+// Small vocabularies trained for these tests with the reference's and SentencePiece's trainers.
+TEST_P(TrainedVocabulary, GivesTheReferencesIdsAndText) {
+  const std::filesystem::path folder = testing::test_data(std::string("tokenizers/trained/") + GetParam());
+  const auto tokenizer = Tokenizer::from_json(read_file(folder / "tokenizer.json"));
+  ASSERT_TRUE(tokenizer) << tokenizer.error().place << ": " << tokenizer.error().message;
+  expect_lines(*tokenizer, folder / "golden.jsonl");
+}
+
+INSTANTIATE_TEST_SUITE_P(TokenizerGolden, TrainedVocabulary,
+                         ::testing::Values("wordpiece", "unigram_t5", "unigram_albert"));
+
 // Vocabularies of published models are other people's: scripts/fetch-tokenizers.sh gets them into the user's
 // cache.
 std::filesystem::path fetched_vocabulary(std::string_view name) {
@@ -133,23 +165,7 @@ TEST_P(PublishedVocabulary, GivesTheReferencesIdsAndText) {
   }
   const auto loaded = Tokenizer::from_json(read_file(path));
   ASSERT_TRUE(loaded) << loaded.error().place << ": " << loaded.error().message;
-  const std::shared_ptr<const Tokenizer>& tokenizer = *loaded;
-  const auto lines =
-      read_lines(testing::test_data(std::string("tokenizers/published/") + GetParam() + ".jsonl"));
-  ASSERT_GT(lines.size(), 10u);
-  for (const json::Value& line : lines) {
-    const json::Value* ids = line.find("ids");
-    if (const json::Value* text = line.find("text")) {
-      expect_encoded(*tokenizer, text->text(), {}, *ids);
-      if (const json::Value* plain = line.find("ids_plain")) {
-        expect_encoded(*tokenizer, text->text(), {.add_special = false}, *plain);
-        expect_decoded(tokenizer, ids_of(*plain), line.find("decoded")->text(), false);
-        expect_decoded(tokenizer, ids_of(*ids), line.find("decoded_skip")->text(), true);
-      }
-    } else {
-      expect_decoded(tokenizer, ids_of(*ids), line.find("decoded")->text(), false);
-    }
-  }
+  expect_lines(*loaded, testing::test_data(std::string("tokenizers/published/") + GetParam() + ".jsonl"));
 }
 
 INSTANTIATE_TEST_SUITE_P(TokenizerGolden, PublishedVocabulary,

@@ -41,6 +41,26 @@ std::shared_ptr<const Tokenizer> one_word_tokenizer() {
       .value();
 }
 
+// Ties, runs of unknown characters that fuse, and pieces that share long beginnings.
+std::shared_ptr<const Tokenizer> unigram_tokenizer() {
+  return Tokenizer::from_json(
+             R"({"version":"1.0","added_tokens":[],"normalizer":null,"pre_tokenizer":{"type":"Metaspace","replacement":"\u2581",
+      "prepend_scheme":"always","split":false},"post_processor":null,"decoder":null,"model":{"type":"Unigram","unk_id":0,
+      "byte_fallback":false,"vocab":[["<unk>",0],["\u2581",-2],["A",-3],["AA",-6],["AAAAAAAAAAAAAAAA",-48.5],["us",-4],
+      ["u",-3.5],["s",-3.5],[".",-5],["..",-10],["\u2581\u2581",-4]]}})")
+      .value();
+}
+
+// One word of any length: nothing limits it.
+std::shared_ptr<const Tokenizer> word_piece_tokenizer() {
+  return Tokenizer::from_json(
+             R"({"version":"1.0","added_tokens":[],"normalizer":{"type":"BertNormalizer","clean_text":false,
+      "handle_chinese_chars":true,"strip_accents":false,"lowercase":true},"pre_tokenizer":null,"post_processor":null,"decoder":null,
+      "model":{"type":"WordPiece","unk_token":"?","continuing_subword_prefix":"##","max_input_chars_per_word":1000000000,
+      "vocab":{"?":0,"a":1,"##a":2,"##aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaab":3,"u":4,"##us":5,"##s":6,".":7,"##.":8," ":9,"## ":10}}})")
+      .value();
+}
+
 struct TimedRun {
   const Tokenizer* tokenizer;
   const std::string* text;
@@ -99,7 +119,8 @@ const Hostile kHostile[] = {
 
 TEST(Hostile, TakesLittleStackAndTimeInProportion) {
   for (const auto& tokenizer :
-       {load("hf/tiny/llama/tokenizer.json"), load("base-model/tokenizer.json"), one_word_tokenizer()}) {
+       {load("hf/tiny/llama/tokenizer.json"), load("base-model/tokenizer.json"), one_word_tokenizer(),
+        unigram_tokenizer(), word_piece_tokenizer(), load("tokenizers/trained/unigram_t5/tokenizer.json")}) {
     for (const Hostile& hostile : kHostile) {
       const std::string once = repeat(hostile.unit, hostile.count),
                         twice = repeat(hostile.unit, 2 * hostile.count);

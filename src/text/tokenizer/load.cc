@@ -8,6 +8,8 @@
 #include <simdjson.h>
 
 #include "text/tokenizer/bpe_json.h"
+#include "text/tokenizer/unigram_json.h"
+#include "text/tokenizer/word_json.h"
 
 namespace amphora::text {
 namespace {
@@ -63,6 +65,17 @@ Status read_section(std::string_view key, ondemand::value value, Sections& secti
   return {};
 }
 
+struct ModelKind {
+  std::string_view type;
+  Result<std::unique_ptr<Model>> (*read)(ondemand::object model, Vocabulary& vocabulary);
+};
+constexpr ModelKind kModels[] = {
+    {"BPE", read_bpe},
+    {"Unigram", read_unigram},
+    {"WordPiece", read_word_piece},
+    {"WordLevel", read_word_level},
+};
+
 Result<std::unique_ptr<Model>> read_model(ondemand::object model, Vocabulary& vocabulary) {
   std::string type = "BPE";  // old files have none; only BPE has merges, which are asked for below
   std::string_view found;
@@ -72,10 +85,11 @@ Result<std::unique_ptr<Model>> read_model(ondemand::object model, Vocabulary& vo
   else if (error != simdjson::NO_SUCH_FIELD)
     return corrupt("$.model.type", simdjson::error_message(error));
   if (model.reset().error()) return corrupt("$.model", "cannot be read");
-  if (type != "BPE")
+  const auto kind = std::ranges::find(kModels, type, &ModelKind::type);
+  if (kind == std::end(kModels))
     return fail_at(Fault::kUnsupported, {}, "$.model", std::nullopt,
                    fmt::format("tokenizer: model '{}' is not supported", type));
-  return read_bpe(model, vocabulary);
+  return kind->read(model, vocabulary);
 }
 
 template <class Build>

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "unicode/normal_form.h"
+#include "text/tokenizer/character_normalizers.h"
 #include "unicode/ranges.h"
 #include "unicode/utf8.h"
 
@@ -37,12 +37,7 @@ class NormalFormNormalizer : public Normalizer {
  public:
   static Built build(Component&) { return std::make_unique<NormalFormNormalizer>(); }
   Status normalize(std::string& text, size_t& origin_bytes) const override {
-    // The front that has its origin in the first character is a character or its replacement: its own form is
-    // as long as its share of the whole's, save for marks that compose with it.
-    if (origin_bytes != 0)
-      origin_bytes = unicode::normalize(std::string_view(text).substr(0, origin_bytes), kForm).size();
-    text = unicode::normalize(text, kForm);
-    origin_bytes = std::min(origin_bytes, text.size());
+    normalize_form(text, origin_bytes, kForm);
     return {};
   }
 };
@@ -137,9 +132,23 @@ constexpr ComponentKind<Normalizer> kNormalizers[] = {
     {"Replace", ReplaceNormalizer::build},
     {"Prepend", PrependNormalizer::build},
     {"Strip", StripNormalizer::build},
+    {"StripAccents", build_strip_accents},
+    {"BertNormalizer", build_bert_normalizer},
+    {"Nmt", build_nmt},
+    {"Precompiled", build_precompiled},
+    {"ByteLevel", build_byte_level_normalizer},
 };
 
 }  // namespace
+
+void normalize_form(std::string& text, size_t& origin_bytes, unicode::NormalForm form) {
+  // The front that has its origin in the first character is a character or its replacement: its own form is
+  // as long as its share of the whole's, save for marks that compose with it.
+  if (origin_bytes != 0)
+    origin_bytes = unicode::normalize(std::string_view(text).substr(0, origin_bytes), form).size();
+  text = unicode::normalize(text, form);
+  origin_bytes = std::min(origin_bytes, text.size());
+}
 
 Result<std::unique_ptr<Normalizer>> build_normalizer(Component& component) {
   return build_component<Normalizer>(component, kNormalizers);

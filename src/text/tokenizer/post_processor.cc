@@ -28,6 +28,11 @@ Result<PostProcessor> PostProcessor::build(Component& component) {
   }
   if (component.type() == "TemplateProcessing") return build_template(component);
   if (component.type() == "Sequence") return build_sequence(component);
+  if (component.type() == "BertProcessing") return build_classifier(component);
+  if (component.type() == "RobertaProcessing") {
+    for (const std::string_view key : {"add_prefix_space", "trim_offsets"}) component.ignore(key);
+    return build_classifier(component);
+  }
   return component.unsupported_type();
 }
 
@@ -45,6 +50,24 @@ Result<PostProcessor> PostProcessor::build_sequence(Component& component) {
     sequence = std::move(processor);
   }
   return sequence;
+}
+
+// `[text, id]` of the fields "cls" and "sep", which go before and behind the text.
+Result<PostProcessor> PostProcessor::build_classifier(Component& component) {
+  PostProcessor processor;
+  processor.is_template_ = true;
+  std::vector<Piece> ends;
+  for (const std::string_view key : {"cls", "sep"}) {
+    const json::Value* token = component.find(key);
+    const bool pair = token != nullptr && token->is_array() && token->items().size() == 2 &&
+                      token->items()[0].is_string() && token->items()[1].is_number();
+    const auto id = pair ? token->items()[1].as_unsigned() : std::nullopt;
+    if (!id || *id > UINT32_MAX) return component.corrupt(key, "is not a pair of text and token id");
+    ends.emplace_back(std::vector{static_cast<TokenId>(*id)});
+  }
+  AMPHORA_TRY(component.finish());
+  processor.pieces_ = {ends[0], std::nullopt, ends[1]};
+  return processor;
 }
 
 Result<PostProcessor> PostProcessor::build_template(Component& component) {

@@ -9,8 +9,8 @@
 
 namespace amphora::text {
 
-/// The template for a single text. ByteLevel and sequences of processors come down to it: nothing else that
-/// the supported processors do shows in the ids.
+/// The template for a single text. All supported processors come down to it: nothing else that they do
+/// shows in the ids.
 class PostProcessor {
  public:
   static Result<PostProcessor> build(Component& component);
@@ -21,6 +21,7 @@ class PostProcessor {
   /// Ids to put down, or none for the text.
   using Piece = std::optional<std::vector<TokenId>>;
   static Result<PostProcessor> build_template(Component& component);
+  static Result<PostProcessor> build_classifier(Component& component);
   static Result<PostProcessor> build_sequence(Component& component);
   std::vector<Piece> pieces_ = {std::nullopt};
   bool is_template_ = false;

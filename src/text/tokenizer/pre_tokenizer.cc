@@ -2,6 +2,7 @@
 #include "text/tokenizer/pre_tokenizer.h"
 
 #include "text/tokenizer/byte_alphabet.h"
+#include "text/tokenizer/character_classes.h"
 #include "unicode/ranges.h"
 #include "unicode/utf8.h"
 
@@ -93,6 +94,13 @@ class PatternPreTokenizer : public PreTokenizer {
     return std::make_unique<PatternPreTokenizer>(Pattern::characters(unicode::is_white_space),
                                                  SplitBehavior::kRemoved, false);
   }
+  static Built build_character_delimiter(Component& component) {
+    AMPHORA_ASSIGN(const char32_t delimiter, component.character("delimiter"));
+    std::string text;
+    unicode::append_utf8(text, delimiter);
+    AMPHORA_ASSIGN(Pattern pattern, Pattern::literal(std::move(text)));
+    return std::make_unique<PatternPreTokenizer>(std::move(pattern), SplitBehavior::kRemoved, false);
+  }
   static Built build_punctuation(Component& component) {
     AMPHORA_ASSIGN(const SplitBehavior behavior,
                    component.split_behavior("behavior", SplitBehavior::kIsolated));
@@ -104,6 +112,67 @@ class PatternPreTokenizer : public PreTokenizer {
   Pattern pattern_;
   SplitBehavior behavior_;
   bool invert_;
+};
+
+// White space apart and dropped, punctuation apart.
+class BertPreTokenizer : public PreTokenizer {
+ public:
+  static Built build(Component&) { return std::make_unique<BertPreTokenizer>(); }
+  Status split(Stretch& stretch) const override {
+    AMPHORA_TRY(
+        split_words(stretch, Pattern::characters(unicode::is_white_space), SplitBehavior::kRemoved, false));
+    return split_words(stretch, Pattern::characters(unicode::is_punctuation), SplitBehavior::kIsolated,
+                       false);
+  }
+};
+
+// Splits where the script changes; kana counts as Han, and what has no script as that of its neighbour. What
+// stands before the first character with a script is dropped, as in the reference.
+class UnicodeScriptsPreTokenizer : public PreTokenizer {
+ public:
+  static Built build(Component&) { return std::make_unique<UnicodeScriptsPreTokenizer>(); }
+  Status split(Stretch& stretch) const override {
+    std::vector<Span> words;
+    for (const Span word : stretch.words) {
+      uint8_t last = kAnyScript;
+      for (const unicode::CodePoint c : unicode::CodePoints(slice(stretch.text, word))) {
+        const uint8_t script = script_of(c.value);
+        const size_t begin = word.begin + c.offset;
+        if (script != kAnyScript && script != last) words.push_back({begin, begin});
+        if (script != kAnyScript) last = script;
+        if (last != kAnyScript) words.back().end = begin + c.bytes;
+      }
+    }
+    stretch.words = std::move(words);
+    return {};
+  }
+};
+
+// Words of a fixed number of characters.
+class FixedLengthPreTokenizer : public PreTokenizer {
+ public:
+  explicit FixedLengthPreTokenizer(uint64_t length) : length_(length) {}
+  static Built build(Component& component) {
+    AMPHORA_ASSIGN(const uint64_t length, component.count("length"));
+    if (length == 0) return component.corrupt("length", "is zero");
+    return std::make_unique<FixedLengthPreTokenizer>(length);
+  }
+  Status split(Stretch& stretch) const override {
+    std::vector<Span> words;
+    for (const Span word : stretch.words) {
+      uint64_t characters = 0;
+      for (const unicode::CodePoint c : unicode::CodePoints(slice(stretch.text, word))) {
+        const size_t begin = word.begin + c.offset;
+        if (characters++ % length_ == 0) words.push_back({begin, begin});
+        words.back().end = begin + c.bytes;
+      }
+    }
+    stretch.words = std::move(words);
+    return {};
+  }
+
+ private:
+  uint64_t length_;
 };
 
 // Runs of word characters and runs of anything else but white space: `\w+|[^\w\s]+` in Rust's regex crate.
@@ -217,6 +286,10 @@ constexpr ComponentKind<PreTokenizer> kPreTokenizers[] = {
     {"Whitespace", WhitespacePreTokenizer::build},
     {"WhitespaceSplit", PatternPreTokenizer::build_white_space_split},
     {"Punctuation", PatternPreTokenizer::build_punctuation},
+    {"CharDelimiterSplit", PatternPreTokenizer::build_character_delimiter},
+    {"BertPreTokenizer", BertPreTokenizer::build},
+    {"UnicodeScripts", UnicodeScriptsPreTokenizer::build},
+    {"FixedLength", FixedLengthPreTokenizer::build},
 };
 
 }  // namespace
