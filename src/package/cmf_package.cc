@@ -54,14 +54,15 @@ void describe_extras(const cmf::CmfFile& first, Package& package) {
     for (const cmf::Mask& mask : masks->masks) names += (names.empty() ? "" : ", ") + mask.name;
     package.notes.push_back(fmt::format("{} task masks: {}", masks->masks.size(), names));
   }
-  if (first.skills().empty()) return;
-  std::string ids;
-  for (const cmf::SkillRecord& skill : first.skills()) ids += (ids.empty() ? "" : ", ") + skill.id;
-  package.notes.push_back(fmt::format("{} skills: {}", first.skills().size(), ids));
-  if (first.is_skill_file())
+  if (first.is_skill_file()) {
     package.not_runnable =
         "it is a skill file, which holds only the tensors that differ from its base: apply it with `skill "
         "apply`";
+  } else if (!first.skills().empty()) {
+    std::string ids;
+    for (const cmf::SkillRecord& skill : first.skills()) ids += (ids.empty() ? "" : ", ") + skill.id;
+    package.notes.push_back(fmt::format("{} skills: {}", first.skills().size(), ids));
+  }
 }
 
 }  // namespace

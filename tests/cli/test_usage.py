@@ -70,7 +70,7 @@ class Usage(harness.CommandLineTest):
     def test_json_keys_that_scripts_rely_on(self):
         path = self.converted("llama", "q8")
         report = self.ok("verify", path, "--json").json()
-        self.assertEqual(list(report), ["file", "format", "valid", "findings", "signature"])
+        self.assertEqual(list(report), ["file", "format", "valid", "findings", "signature", "public_key"])
         self.assertEqual((report["format"], report["valid"], report["findings"], report["signature"]),
                          ("cmf", True, [], "absent"))
         rows = self.ok("tensors", path, "--json", "--values", 3, "--filter", "input_layernorm").json()
