@@ -214,7 +214,7 @@ CHARSMAP = {"e": "E", "\u00e9": "e", "e\u0301": "x", "\ufb01": "fi", "\u00a0": "
             "\u0915": "k", "\u00a9": "(c)", "\r": "R", "\u1161": "A", "\u1100": "G", "l": "l", "lo": "0", "\u0600": "n", "\u212b": "\u00c5", "q\u0323": "Q"}
 PRECOMPILED = {"type": "Precompiled", "precompiled_charsmap": base64.b64encode(charsmap.build(CHARSMAP)).decode()}
 CLUSTERS = ["e\u0301\u0301 e e\u200d\u0301 \ufb01\u0301", "\u00a9\u200d\u00a9\u0301 \u00a9\u200da \u00a9\u0301\u200d\u2026", "\u0915\u094d\u0915\u0301 \u0915\u0915\u0301 \u0915\u0301\u094d\u0915\u0301", "\r\n\r\u0301 \n\u0301",
-            "\u1100\u1161\u0301 \u1161\u0301 \u11a8\u1161\u0301 \uac00\u1161\u0301", "\u0600e\u0301 \u0600\u0600", "\u0301\u0301", "\u00bdx\u00bd lolo", "\u200b\u200bx y", "\u2026 word", "\u0915\u200c\u094d\u0915\u0301", "q\u0323\u0307e", "a</s>\u00a9 \u2026b</s>\u2026"]
+            "\u1100\u1161\u0301 \u1161\u0301 \u11a8\u1161\u0301 \uac00\u1161\u0301", "\u0600e\u0301 \u0600\u0600", "\u0301\u0301", "\u00bdx\u00bd lolo", "\u200b\u200bx y", "\u2026 word", "\u0915\u200c\u094d\u0915\u0301", "q\u0323\u0307e", "a</s>\u00a9 \u2026b</s>\u2026", "\t\u00a9\u200d\u00ae\u0301", "\u200b\t\u2026x", "\ufb01\u200d\tb", "e\u0301\u0301 b", "\t\ufb01 x", "x\u200b \u200b\u2026 c"]
 for scheme in ("always", "first"):
     case("Precompiled, Metaspace " + scheme, normalizer=PRECOMPILED, pre_tokenizer=sequence("pretokenizers", split(" ", "Removed", kind="String"), metaspace(scheme)), added_tokens=MARKS)
 case("Precompiled in a sequence", normalizer=sequence("normalizers", {"type": "Nmt"}, PRECOMPILED, {"type": "Replace", "pattern": {"Regex": " {2,}"}, "content": " "}))

@@ -2,6 +2,8 @@
 #include "text/tokenizer/character_normalizers.h"
 
 #include <algorithm>
+#include <cstddef>
+#include <optional>
 
 #include "text/tokenizer/base64.h"
 #include "text/tokenizer/byte_alphabet.h"
@@ -110,7 +112,7 @@ class PrecompiledNormalizer : public Normalizer {
   explicit PrecompiledNormalizer(Charsmap map) : map_(std::move(map)) {}
 
   Status normalize(std::string& text, size_t& origin_bytes) const override {
-    Output out{.rest = text, .origin_bytes = origin_bytes};
+    Output out{.old_text = text, .origin_bytes = origin_bytes};
     out.text.reserve(text.size());
     for (size_t at = 0; at < text.size();) {
       const size_t bytes = cluster_bytes(text, at);
@@ -127,10 +129,11 @@ class PrecompiledNormalizer : public Normalizer {
         if (const auto replacement = map_.find_shortest(character))
           out.replace(character, *replacement);
         else
-          out.keep(character);
+          out.append(character, 0);
       }
     }
     if (!out.modified) return {};
+    out.settle_last();
     text = std::move(out.text);
     origin_bytes = out.origin;
     return {};
@@ -139,34 +142,38 @@ class PrecompiledNormalizer : public Normalizer {
  private:
   static constexpr size_t kWholeClusterBytes = 6;
 
-  // The new text, with the reference's idea of where its characters come from: the first character of a
-  // replacement that has more characters than what it replaces counts as inserted, as do all after the first,
-  // so that the origins of everything behind lag.
+  // The new text, with the reference's idea of where its characters come from. Each has a change: above zero
+  // it was inserted and stems from what is before it, otherwise it takes the place of one character and of as
+  // many more as the change is below zero. What becomes nothing counts for the character before it, so the
+  // last one is settled late.
   struct Output {
-    std::string_view rest;  // of the old text, by the reference's count
-    size_t origin_bytes;    // of the old text
+    std::string_view old_text;
+    size_t origin_bytes;  // of the old text
     std::string text = {};
     size_t consumed = 0, origin = 0;
+    std::optional<ptrdiff_t> last_change = {};
     bool modified = false;
 
-    void consume(size_t characters) {
-      for (; characters > 0 && consumed < rest.size(); --characters)
-        consumed += unicode::sequence_bytes(rest[consumed]);
+    void settle_last() {
+      if (!last_change) return;
+      const bool inserted = *last_change > 0;
+      const size_t source = inserted && consumed > 0 ? consumed - 1 : consumed;
+      if (source < origin_bytes) origin = text.size();
+      for (ptrdiff_t count = *last_change; count <= 0 && consumed < old_text.size(); ++count)
+        consumed += unicode::sequence_bytes(old_text[consumed]);
+      last_change.reset();
     }
-    void append(std::string_view character, bool inserted, size_t characters) {
-      const bool stems = (inserted && consumed > 0 ? consumed - 1 : consumed) < origin_bytes;
-      if (!inserted) consume(characters);
+    void append(std::string_view character, ptrdiff_t change) {
+      settle_last();
       text += character;
-      if (stems) origin = text.size();
+      last_change = change;
     }
-    void keep(std::string_view character) { append(character, false, 1); }
     void replace(std::string_view old, std::string_view replacement) {
       modified = true;
-      const size_t old_count = count_characters(old), new_count = count_characters(replacement);
-      for (const unicode::CodePoint c : unicode::CodePoints(replacement)) {
-        const bool inserted = c.offset > 0 || new_count > old_count;
-        append(replacement.substr(c.offset, c.bytes), inserted, inserted ? 0 : 1 + old_count - new_count);
-      }
+      auto missing = static_cast<ptrdiff_t>(count_characters(old));
+      for (const unicode::CodePoint c : unicode::CodePoints(replacement))
+        append(replacement.substr(c.offset, c.bytes), missing-- > 0 ? 0 : 1);
+      if (missing > 0 && last_change) *last_change -= missing;
     }
   };
 
