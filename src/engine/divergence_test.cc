@@ -5,27 +5,15 @@
 #include <cmath>
 
 #include "engine/divergence.h"
-#include "model/testing/tiny_package.h"
+#include "engine/testing/tiny_session.h"
 
 namespace amphora {
 namespace {
 
+using amphora::testing::open_session;
+using amphora::testing::some_ids;
 using model::testing::TinyPackage;
 using ::testing::HasSubstr;
-
-std::unique_ptr<Session> open(const TinyPackage& tiny, uint32_t context = 0) {
-  auto model = Model::load(tiny.take());
-  if (!model) ADD_FAILURE() << model.error().message;
-  auto session = Session::create(*model, {.context = context});
-  if (!session) ADD_FAILURE() << session.error().message;
-  return *std::move(session);
-}
-
-std::vector<TokenId> some_ids(size_t count) {
-  std::vector<TokenId> ids(count);
-  for (size_t i = 0; i < count; ++i) ids[i] = static_cast<TokenId>((i * i * 11 + i * 3 + 1) % 80);
-  return ids;
-}
 
 /// All logits of a run, one row for each id.
 std::vector<std::vector<float>> rows_of(Session& session, std::span<const TokenId> ids) {
@@ -38,7 +26,7 @@ std::vector<std::vector<float>> rows_of(Session& session, std::span<const TokenI
 }
 
 TEST(Divergence, OfAModelWithItselfIsNothing) {
-  const auto result = divergence(*open(TinyPackage()), *open(TinyPackage()), some_ids(40));
+  const auto result = divergence(*open_session(TinyPackage()), *open_session(TinyPackage()), some_ids(40));
   ASSERT_TRUE(result);
   EXPECT_EQ(result->positions, 39u);
   EXPECT_EQ(result->kl_mean, 0);
@@ -52,7 +40,7 @@ TEST(Divergence, FromAModelThatKnowsNothingIsTheMissingEntropy) {
   TinyPackage ignorant;
   ignorant.spec.logit_multiplier = 0;
   const auto ids = some_ids(30);
-  const auto reference = open(TinyPackage());
+  const auto reference = open_session(TinyPackage());
   const auto rows = rows_of(*reference, ids);
   double mean = 0, nll = 0;
   int first_is_best = 0;
@@ -67,7 +55,7 @@ TEST(Divergence, FromAModelThatKnowsNothingIsTheMissingEntropy) {
     nll += (std::log(sum) - rows[i][ids[i + 1]]) / 29;
     first_is_best += std::ranges::max_element(rows[i]) == rows[i].begin() ? 1 : 0;
   }
-  const auto result = divergence(*reference, *open(ignorant), ids);
+  const auto result = divergence(*reference, *open_session(ignorant), ids);
   ASSERT_TRUE(result);
   EXPECT_NEAR(result->kl_mean, mean, 1e-9);
   EXPECT_GE(result->kl_99, result->kl_mean);
@@ -76,13 +64,14 @@ TEST(Divergence, FromAModelThatKnowsNothingIsTheMissingEntropy) {
 }
 
 TEST(Divergence, CutsALongTextIntoWindows) {
-  const auto result = divergence(*open(TinyPackage(), 16), *open(TinyPackage(), 32), some_ids(40));
+  const auto result =
+      divergence(*open_session(TinyPackage(), 16), *open_session(TinyPackage(), 32), some_ids(40));
   ASSERT_TRUE(result);
   EXPECT_EQ(result->positions, 15u + 15u + 7u);
 }
 
 TEST(Divergence, RefusesWhatCannotBeCompared) {
-  const auto a = open(TinyPackage()), b = open(TinyPackage());
+  const auto a = open_session(TinyPackage()), b = open_session(TinyPackage());
   EXPECT_THAT(divergence(*a, *b, some_ids(1)).error().message, HasSubstr("at least two tokens"));
   EXPECT_THAT(divergence(*a, *b, some_ids(9), {.context = 1}).error().message, HasSubstr("window of 1"));
   EXPECT_THAT(divergence(*a, *b, some_ids(9), {.stride = 4}).error().message, HasSubstr("stride"));

@@ -5,32 +5,20 @@
 #include <cmath>
 
 #include "amphora/session.h"
-#include "model/testing/tiny_package.h"
+#include "engine/testing/tiny_session.h"
 
 namespace amphora {
 namespace {
 
+using amphora::testing::open_session;
+using amphora::testing::some_ids;
 using model::testing::TinyPackage;
 using ::testing::HasSubstr;
-
-std::unique_ptr<Session> open(const TinyPackage& tiny, uint32_t context = 0) {
-  auto model = Model::load(tiny.take());
-  if (!model) ADD_FAILURE() << model.error().message;
-  auto session = Session::create(*model, {.context = context});
-  if (!session) ADD_FAILURE() << session.error().message;
-  return *std::move(session);
-}
-
-std::vector<TokenId> some_ids(size_t count) {
-  std::vector<TokenId> ids(count);
-  for (size_t i = 0; i < count; ++i) ids[i] = static_cast<TokenId>((i * i * 11 + i * 3 + 1) % 80);
-  return ids;
-}
 
 TEST(Perplexity, OfAModelThatKnowsNothingIsTheVocabulary) {
   TinyPackage tiny;
   tiny.spec.logit_multiplier = 0;
-  const auto result = perplexity(*open(tiny), some_ids(40));
+  const auto result = perplexity(*open_session(tiny), some_ids(40));
   ASSERT_TRUE(result);
   EXPECT_EQ(result->tokens, 39u);
   EXPECT_NEAR(result->nll_mean, std::log(80.0), 1e-12);
@@ -40,7 +28,7 @@ TEST(Perplexity, OfAModelThatKnowsNothingIsTheVocabulary) {
 
 TEST(Perplexity, IsTheMeanOverThePredictedTokensWithItsStandardError) {
   const auto ids = some_ids(30);
-  const auto session = open(TinyPackage());
+  const auto session = open_session(TinyPackage());
   std::vector<double> nll;
   ASSERT_TRUE(session->forward_each(ids, [&](size_t index, std::span<const float> logits) -> Status {
     if (index + 1 == ids.size()) return {};
@@ -77,7 +65,7 @@ TEST(Perplexity, WindowsScoreEveryTokenOnce) {
   };
   TinyPackage tiny;
   tiny.spec.logit_multiplier = 0;
-  const auto session = open(tiny);
+  const auto session = open_session(tiny);
   for (const Case& each : cases) {
     const auto result =
         perplexity(*session, some_ids(each.ids), {.context = each.context, .stride = each.stride});
@@ -88,7 +76,7 @@ TEST(Perplexity, WindowsScoreEveryTokenOnce) {
 
 TEST(Perplexity, AWindowSeesNothingBeforeIt) {
   const auto ids = some_ids(20);
-  const auto session = open(TinyPackage());
+  const auto session = open_session(TinyPackage());
   const auto first = perplexity(*session, std::span(ids).first(10));
   const auto second = perplexity(*session, std::span(ids).subspan(10));
   const auto both = perplexity(*session, ids, {.context = 10});
@@ -104,7 +92,7 @@ TEST(Perplexity, AWindowSeesNothingBeforeIt) {
 }
 
 TEST(Perplexity, RefusesWhatCannotBeMeasured) {
-  const auto session = open(TinyPackage(), 20);
+  const auto session = open_session(TinyPackage(), 20);
   for (const auto& [count, options, words] :
        {std::tuple<size_t, PerplexityOptions, const char*>{1, {}, "at least two tokens"},
         {10, {.context = 1}, "at least two positions"},
@@ -119,7 +107,7 @@ TEST(Perplexity, RefusesWhatCannotBeMeasured) {
 
 TEST(Perplexity, CanBeInterrupted) {
   std::stop_source source;
-  const auto session = open(TinyPackage());
+  const auto session = open_session(TinyPackage());
   const auto result = perplexity(*session, some_ids(40),
                                  {.progress =
                                       [&](uint64_t done, uint64_t) {
