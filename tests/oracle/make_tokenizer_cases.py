@@ -7,6 +7,9 @@ they share; every other line is a tokenizer (`model` by name, or its own) with i
   encode: [text, ids, ids without special tokens added, ids with special tokens in the text as ordinary text]
   decode: [ids, text, text without special tokens]
 NAME.jsonl for the tokenizers that the repository carries: the same two kinds of cases, one object a line.
+trained/NAME/golden.jsonl: the ids and texts in it anew. The tokenizer.json beside it stays: it was trained once for these
+tests, on the texts of CPython's pydoc_data.topics and a few sentences in other languages, with the trainer of `tokenizers`
+(wordpiece) or of sentencepiece 0.2.3 (unigram_t5: nmt_nfkc, unigram_albert: nfkc).
 """
 import base64
 import json
@@ -269,6 +272,22 @@ def main():
         result = run(tokenizer, TEXTS + RANDOM + long_texts, random_ids(tokenizer.get_vocab_size(), 60))
         with open(OUT + name + ".jsonl", "w") as f:
             f.write(json.dumps(result, separators=(",", ":")) + "\n")
+    for folder in ("wordpiece", "unigram_t5", "unigram_albert"):
+        write_trained(OUT + "trained/" + folder)
+
+
+def write_trained(folder):
+    tokenizer = Tokenizer.from_file(folder + "/tokenizer.json")
+    with open(folder + "/golden.jsonl") as f:
+        lines = [json.loads(line) for line in f]
+    for line in lines:
+        if "text" in line:
+            line["ids"] = tokenizer.encode(line["text"]).ids
+            line["ids_plain"] = tokenizer.encode(line["text"], add_special_tokens=False).ids
+            line["decoded_skip"] = tokenizer.decode(line["ids"], skip_special_tokens=True)
+        line["decoded"] = tokenizer.decode(line.get("ids_plain", line["ids"]), skip_special_tokens=False)
+    with open(folder + "/golden.jsonl", "w") as f:
+        f.writelines(json.dumps(line, separators=(",", ":")) + "\n" for line in lines)
 
 
 main()

@@ -8,6 +8,9 @@
 namespace amphora::text {
 namespace {
 
+// SentencePiece's own rules need some 45,000; checking takes time in proportion.
+constexpr size_t kMaxUnits = size_t{1} << 22;
+
 std::unexpected<Error> corrupt(std::string_view what) {
   return fail(Fault::kCorrupt, fmt::format("tokenizer: precompiled_charsmap: {}", what));
 }
@@ -27,6 +30,10 @@ Result<Charsmap> Charsmap::open(std::string_view blob) {
   // The reference rounds down, and reads what is left of the array as replacements.
   const size_t count = array_bytes / 4;
   if (count == 0) return corrupt("its array is empty");
+  if (count > kMaxUnits)
+    return fail(Fault::kRefused, fmt::format("tokenizer: precompiled_charsmap: {} units are more than the {} "
+                                             "that are accepted",
+                                             count, kMaxUnits));
   Charsmap map;
   map.units_.reserve(count);
   for (size_t i = 0; i < count; ++i) map.units_.push_back(read_u32(blob, 4 + 4 * i));

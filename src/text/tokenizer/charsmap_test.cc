@@ -78,12 +78,23 @@ TEST(Charsmap, RefusesEachDamage) {
     ASSERT_FALSE(map) << damage.name;
     EXPECT_EQ(map.error().fault, Fault::kCorrupt) << damage.name;
   }
+  auto cut = units();  // every child that is there lies inside, but not every place where one is looked for
+  cut.resize(200);
+  EXPECT_FALSE(Charsmap::open(blob_of(cut, kReplacements)));
   EXPECT_FALSE(Charsmap::open(blob_of(units(), "\xFF")));
   EXPECT_FALSE(Charsmap::open(blob_of({}, "x")));
   EXPECT_FALSE(Charsmap::open(blob_of({node_unit(1, false, 0)}, "x")));
   const std::string blob = blob_of(units(), "");
   for (size_t kept = 0; kept < blob.size(); ++kept)
     EXPECT_FALSE(Charsmap::open(blob.substr(0, kept))) << kept;
+}
+
+TEST(Charsmap, RefusesMoreThanCanBeChecked) {
+  auto array = units();
+  array.resize((size_t{1} << 22) + 256);
+  const auto map = Charsmap::open(blob_of(array, kReplacements));
+  ASSERT_FALSE(map);
+  EXPECT_EQ(map.error().fault, Fault::kRefused);
 }
 
 TEST(Charsmap, EndsOnATableThatRunsInACircle) {
