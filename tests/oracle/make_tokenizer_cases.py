@@ -216,6 +216,7 @@ case("StripAccents behind NFKD", normalizer=sequence("normalizers", {"type": "NF
 CHARSMAP = {"e": "E", "\u00e9": "e", "e\u0301": "x", "\ufb01": "fi", "\u00a0": " ", "\u3000": " ", "\t": " ", "\n": " ", "\u0301": "'", "\u2026": "...", "\u00bd": "1\u20442", "\u200d": "", "\u200b": "",
             "\u0915": "k", "\u00a9": "(c)", "\r": "R", "\u1161": "A", "\u1100": "G", "l": "l", "lo": "0", "\u0600": "n", "\u212b": "\u00c5", "q\u0323": "Q"}
 PRECOMPILED = {"type": "Precompiled", "precompiled_charsmap": base64.b64encode(charsmap.build(CHARSMAP)).decode()}
+SPACES = ["<mask>  a", "<mask> x", "a  <mask>  ", "<mask>  <mask>  b"]
 CLUSTERS = ["e\u0301\u0301 e e\u200d\u0301 \ufb01\u0301", "\u00a9\u200d\u00a9\u0301 \u00a9\u200da \u00a9\u0301\u200d\u2026", "\u0915\u094d\u0915\u0301 \u0915\u0915\u0301 \u0915\u0301\u094d\u0915\u0301", "\r\n\r\u0301 \n\u0301",
             "\u1100\u1161\u0301 \u1161\u0301 \u11a8\u1161\u0301 \uac00\u1161\u0301", "\u0600e\u0301 \u0600\u0600", "\u0301\u0301", "\u00bdx\u00bd lolo", "\u200b\u200bx y", "\u2026 word", "\u0915\u200c\u094d\u0915\u0301", "q\u0323\u0307e", "a</s>\u00a9 \u2026b</s>\u2026", "\t\u00a9\u200d\u00ae\u0301", "\u200b\t\u2026x", "\ufb01\u200d\tb", "e\u0301\u0301 b", "\t\ufb01 x", "x\u200b \u200b\u2026 c"]
 for scheme in ("always", "first"):
@@ -227,6 +228,7 @@ case("UnicodeScripts behind spaces", pre_tokenizer=sequence("pretokenizers", {"t
 case("FixedLength", pre_tokenizer={"type": "FixedLength", "length": 3})
 for behavior in ("MergedWithPrevious", "MergedWithNext"):
     case("Punctuation " + behavior, pre_tokenizer={"type": "Punctuation", "behavior": behavior})
+case("added tokens that take each other's space", added_tokens=MARKS + [added("<mask>", N, rstrip=True), added("  ", N + 1, lstrip=True), added(" x", N + 2)])
 case("BertProcessing", added_tokens=MARKS, post_processor={"type": "BertProcessing", "sep": ["</s>", 2], "cls": ["<s>", 1]})
 case("RobertaProcessing", pre_tokenizer={**GPT2, "add_prefix_space": True}, added_tokens=MARKS, post_processor={"type": "RobertaProcessing", "sep": ["</s>", 2], "cls": ["<s>", 1], "trim_offsets": True, "add_prefix_space": True})
 
@@ -261,7 +263,7 @@ def main():
             whole["model"] = MODELS[model] if isinstance(model, str) else model
             tokenizer = Tokenizer.from_str(json.dumps(whole))
             own = not isinstance(model, str)
-            texts = [t for t in TEXTS if not own or len(t) < 30] + (["ab ba abab", "aab bba", "\u0100a\u0141\u0101", "abcd bcd", "b\u00e9a", "a b a  b   a"] if own else []) + RANDOM[: 12 if own else 24] + (UNIGRAM_TEXTS if own and model["type"] != "BPE" else []) + (CLUSTERS if "Precompiled" in name else [])
+            texts = [t for t in TEXTS if not own or len(t) < 30] + (["ab ba abab", "aab bba", "\u0100a\u0141\u0101", "abcd bcd", "b\u00e9a", "a b a  b   a"] if own else []) + RANDOM[: 12 if own else 24] + (UNIGRAM_TEXTS if own and model["type"] != "BPE" else []) + (CLUSTERS if "Precompiled" in name else []) + (SPACES if "each other" in name else [])
             extra = random_ids(tokenizer.get_vocab_size(), 30 if "decoder" in parts else 4)
             if model == "bytes":
                 extra += [[3 + b for b in "\u00e9\U0001f600".encode()], [3 + 0xC3, 3 + 0xA9, 3 + 0xFF], [3 + 0xF0, 3 + 0x9F, 259, 3 + 0x98, 3 + 0x80], [3 + 0xFF]]

@@ -180,6 +180,7 @@ void AddedTokens::split(std::string_view text, bool normalized, bool parse_speci
       continue;
     if (token.strip_left) span.begin = trailing_space(text.substr(0, span.begin), end);
     if (token.strip_right) span.end += leading_space_bytes(text.substr(span.end));
+    if (span.begin >= span.end) continue;  // a token of spaces that the one before it has taken along
     if (end < span.begin) parts.push_back({{end, span.begin}, nullptr});
     parts.push_back({span, &token});
     end = span.end;
