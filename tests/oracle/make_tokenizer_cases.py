@@ -229,6 +229,7 @@ case("FixedLength", pre_tokenizer={"type": "FixedLength", "length": 3})
 for behavior in ("MergedWithPrevious", "MergedWithNext"):
     case("Punctuation " + behavior, pre_tokenizer={"type": "Punctuation", "behavior": behavior})
 case("added tokens that take each other's space", added_tokens=MARKS + [added("<mask>", N, rstrip=True), added("  ", N + 1, lstrip=True), added(" x", N + 2)])
+case("Metaspace first on parts of the first character", pre_tokenizer=sequence("pretokenizers", {**GPT2, "add_prefix_space": True}, split("[^a-z]", "Isolated"), metaspace("first")))
 case("BertProcessing", added_tokens=MARKS, post_processor={"type": "BertProcessing", "sep": ["</s>", 2], "cls": ["<s>", 1]})
 case("RobertaProcessing", pre_tokenizer={**GPT2, "add_prefix_space": True}, added_tokens=MARKS, post_processor={"type": "RobertaProcessing", "sep": ["</s>", 2], "cls": ["<s>", 1], "trim_offsets": True, "add_prefix_space": True})
 

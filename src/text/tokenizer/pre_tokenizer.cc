@@ -1,6 +1,8 @@
 // The pre-tokenizers of tokenizer.json.
 #include "text/tokenizer/pre_tokenizer.h"
 
+#include <algorithm>
+
 #include "text/tokenizer/byte_alphabet.h"
 #include "text/tokenizer/character_classes.h"
 #include "unicode/ranges.h"
@@ -29,19 +31,20 @@ class Rewriter {
     text_.reserve(stretch.text.size() + stretch.words.size());
     words_.reserve(stretch.words.size());
   }
-  // `rewrite(text, word)` appends the word's new text.
-  template <class Rewrite>
-  void run(const Rewrite& rewrite) {
+  // A word's new text is `prefix(word)` and what `map(out, part)` appends for its parts. What is put before
+  // the first character counts as stemming from it.
+  template <class Prefix, class Map>
+  void run(const Prefix& prefix, const Map& map) {
     size_t origin_bytes = 0;
     for (const Span word : stretch_.words) {
       const size_t begin = text_.size();
-      rewrite(text_, word);
+      const size_t cut = std::clamp(stretch_.origin_bytes, word.begin, word.end);
+      text_ += prefix(word);
+      map(text_, slice(stretch_.text, {word.begin, cut}));
+      if (cut > word.begin) origin_bytes = text_.size();
+      map(text_, slice(stretch_.text, {cut, word.end}));
       words_.push_back({begin, text_.size()});
-      if (word.begin < stretch_.origin_bytes) origin_bytes = text_.size();
     }
-    // Only whether a word begins in the origin is ever asked, and a later split of the first word begins
-    // behind it.
-    if (!words_.empty() && origin_bytes > 0) origin_bytes = std::min(origin_bytes, words_.front().begin + 1);
     stretch_ = {std::move(text_), std::move(words_), origin_bytes};
   }
 
@@ -219,16 +222,14 @@ class ByteLevelPreTokenizer : public PreTokenizer {
 
   Status split(Stretch& stretch) const override {
     if (add_prefix_space_)
-      Rewriter(stretch).run([&](std::string& out, Span word) {
-        const std::string_view text = slice(stretch.text, word);
-        if (!text.starts_with(' ')) out += ' ';
-        out += text;
-      });
+      Rewriter(stretch).run([&](Span word) { return slice(stretch.text, word).starts_with(' ') ? "" : " "; },
+                            [](std::string& out, std::string_view part) { out += part; });
     if (words_) AMPHORA_TRY(split_words(stretch, *words_, SplitBehavior::kIsolated, false));
-    Rewriter(stretch).run([&](std::string& out, Span word) {
-      for (const char byte : slice(stretch.text, word))
-        unicode::append_utf8(out, kByteCharacters[static_cast<uint8_t>(byte)]);
-    });
+    Rewriter(stretch).run([](Span) { return ""; },
+                          [](std::string& out, std::string_view part) {
+                            for (const char byte : part)
+                              unicode::append_utf8(out, kByteCharacters[static_cast<uint8_t>(byte)]);
+                          });
     return {};
   }
 
@@ -253,14 +254,14 @@ class MetaspacePreTokenizer : public PreTokenizer {
   }
 
   Status split(Stretch& stretch) const override {
-    Rewriter(stretch).run([&](std::string& out, Span word) {
+    const auto prefix = [&](Span word) -> std::string_view {
       const std::string_view text = slice(stretch.text, word);
-      const bool at_origin = word.begin < stretch.origin_bytes;
-      const bool marked = text.starts_with(' ') || text.starts_with(mark_);
       const bool prepends = options_.prepend == PrependScheme::kAlways ||
-                            (options_.prepend == PrependScheme::kFirst && at_origin);
-      if (prepends && !marked) out += mark_;
-      for (const char byte : text) {
+                            (options_.prepend == PrependScheme::kFirst && word.begin < stretch.origin_bytes);
+      return prepends && !text.starts_with(' ') && !text.starts_with(mark_) ? mark_ : std::string_view();
+    };
+    Rewriter(stretch).run(prefix, [&](std::string& out, std::string_view part) {
+      for (const char byte : part) {
         if (byte == ' ')
           out += mark_;
         else
