@@ -1,6 +1,7 @@
 // Chat templates: see chat.h.
 #include "text/chat.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "text/jinja/evaluator.h"
@@ -39,28 +40,46 @@ Result<json::Value> prepared_messages(const json::Value& messages) {
   return result;
 }
 
+Status check_objects(const json::Value& list, std::string_view what) {
+  const auto is_object = [](const json::Value& item) { return item.is_object(); };
+  if (list.is_null() || (list.is_array() && std::ranges::all_of(list.items(), is_object))) return {};
+  return fail(Fault::kUsage, std::string(what) + " must be an array of objects");
+}
+
+// As Python's keyword arguments: those that the conversation itself fills cannot be given twice.
+Status check_variable(const json::Member& variable) {
+  if (variable.key == "messages" || variable.key == "tools" || variable.key == "add_generation_prompt")
+    return fail(Fault::kUsage,
+                "'" + variable.key + "' cannot be a template variable: the request has it already");
+  return variable.key == "documents" ? check_objects(variable.value, "documents") : Status{};
+}
+
 }  // namespace
 
 struct ChatTemplate::Impl {
-  jinja::Block block;
+  jinja::ScopedBlock block;
 };
 
 ChatTemplate::ChatTemplate(std::unique_ptr<const Impl> impl) : impl_(std::move(impl)) {}
 ChatTemplate::~ChatTemplate() = default;
 
 Result<std::shared_ptr<const ChatTemplate>> ChatTemplate::parse(std::string_view source) {
-  AMPHORA_ASSIGN(jinja::Block block, jinja::parse_template(source));
+  AMPHORA_ASSIGN(jinja::ScopedBlock block, jinja::parse_template(source));
   return std::make_shared<const ChatTemplate>(std::make_unique<const Impl>(Impl{std::move(block)}));
 }
 
 Result<std::string> ChatTemplate::render(const ChatRequest& request) const {
   AMPHORA_ASSIGN(json::Value messages, prepared_messages(request.messages));
+  AMPHORA_TRY(check_objects(request.tools, "tools"));
   json::Value variables = json::Value::object();
   variables.set("messages", std::move(messages));
   variables.set("tools", request.tools);
   variables.set("documents", json::Value());
   variables.set("add_generation_prompt", json::Value::boolean(request.add_generation_prompt));
-  for (const json::Member& variable : request.variables) variables.set(variable.key, variable.value);
+  for (const json::Member& variable : request.variables) {
+    AMPHORA_TRY(check_variable(variable));
+    variables.set(variable.key, variable.value);
+  }
   return render_variables(variables, request.now_unix_seconds);
 }
 

@@ -63,6 +63,51 @@ TEST(ChatTemplate, RefusesWhatIsNoConversation) {
   EXPECT_FALSE(render("x", request_of("[1]")));
 }
 
+TEST(ChatTemplate, RefusesToolsAndDocumentsThatAreNoObjects) {
+  ChatRequest request = request_of(R"([{"role": "user"}])");
+  for (const char* tools : {"{}", "[1]", "\"f\"", "[{}, null]"}) {
+    request.tools = parsed(tools);
+    EXPECT_FALSE(render("x", request)) << tools;
+  }
+  request.tools = parsed("[]");
+  EXPECT_EQ(render("{{ tools }}", request).value_or("error"), "[]");
+  request.variables = {{"documents", parsed(R"([{"title": "t"}])")}};
+  EXPECT_EQ(render("{{ documents }}", request).value_or("error"), "[{'title': 't'}]");
+  request.variables = {{"documents", parsed("[\"t\"]")}};
+  EXPECT_FALSE(render("x", request));
+}
+
+TEST(ChatTemplate, RefusesVariablesThatTheConversationFills) {
+  for (const char* name : {"messages", "tools", "add_generation_prompt"}) {
+    ChatRequest request = request_of(R"([{"role": "user"}])");
+    request.variables = {{name, json::Value::boolean(false)}};
+    const auto output = render("x", request);
+    ASSERT_FALSE(output) << name;
+    EXPECT_EQ(output.error().fault, Fault::kUsage);
+  }
+}
+
+TEST(ChatTemplate, RefusesByNameWhatHasNoTextOrIsNotSupported) {
+  struct Case {
+    const char* source;
+    const char* message;
+  };
+  const Case kCases[] = {
+      {"{{ messages | map('upper') }}", "line 1, column 1: the text of a generator is not supported"},
+      {"ab{{ [messages[0].role.strip] }}", "line 1, column 3: the text of a builtin_function_or_method"},
+      {"{{ 'a'.encode() }}", "line 1, column 7: attribute 'encode' of 'str' is not supported"},
+      {"{{ self }}", "line 1, column 4: self is not supported"},
+      {"{{ strftime_now('%Ed') }}", "'%E' in a time format is not supported"},
+      {"{{ strftime_now('%5Y') }}", "'%5' in a time format is not supported"},
+  };
+  for (const Case& test : kCases) {
+    const auto output = render(test.source, request_of(R"([{"role": "user"}])"));
+    ASSERT_FALSE(output) << test.source;
+    EXPECT_EQ(output.error().fault, Fault::kUnsupported) << test.source;
+    EXPECT_NE(output.error().message.find(test.message), std::string::npos) << output.error().message;
+  }
+}
+
 TEST(ChatTemplate, PassesOnWhatATemplateRaisesAndRendersAgain) {
   const auto chat_template = ChatTemplate::parse(
       "{% if messages[0].role != 'user' %}{{ raise_exception('roles must alternate') }}{% endif %}ok");

@@ -160,7 +160,7 @@ def cases():
               "m | map(attribute='role') | list", "m | map(attribute='role') | join(',')", "m | map(attribute='tool_calls.0.n') | list", "m | map(attribute='tool_calls.0.n', default=0) | list", "m | selectattr('role', 'equalto', 'user') | list | length", "m | selectattr('tool_calls', 'defined') | map(attribute='role') | list", "m | rejectattr('role', 'in', ['system', 'user']) | map(attribute='role') | list", "m | selectattr('content') | list | length", "m | rejectattr('content') | list | length",
               "w | reject('in', ['a', 'b']) | list", "w | select('in', ['a', 'b']) | list", "w | map('upper') | list", "w | map('replace', 'a', 'z') | list", "w | map('nosuch') | list", "w | select('nosuch') | list", "w | map | list", "w | map(attribute=0) | list", "w | selectattr | list", "m | groupby('role')", "m | groupby('role') | map(attribute='grouper') | list", "(m | groupby('role'))[0].list | length", "m | sort(attribute='role') | map(attribute='role') | list", "m | sort(attribute='role,content') | map(attribute='content') | list", "m | map('length') | list", "m | map(attribute='role') | unique | list", "m | sum(attribute='x')",
               "m | min(attribute='role')", "w | map('upper') | first", "(w | map('upper')) | length", "(w | map('upper'))[0]", "w | map('upper') is iterable", "w | map('upper') is sequence", "range(5) is sequence", "d.keys() is sequence", "d.keys() is iterable", "missing is iterable", "missing is sequence", "none is iterable", "5 is iterable", "d is iterable", "d is sequence", "d is mapping", "l is mapping", "'a' is iterable", "missing is string", "missing is callable", "range is callable", "d.get is callable",
-              "range(3)", "range(1, 10, 3)", "range(5, 0, -2) | list", "range(0)", "range(3)[1]", "range(10)[2:5]", "range(10)[::-3] | list", "range('a')", "range(1, 2, 0)", "range(5) | last", "range(5) | sum", "range(3) == range(3)", "dict(a=1)", "dict([('a', 1)], b=2)", "dict({'x': 1})", "namespace(a=1)", "namespace(a=1).a", "namespace({'x': 2}).x", "namespace(_a=1)", "namespace(a=1)['a']", "namespace(a=1).b", "cycler('a', 'b').next()", "lipsum is defined", "self is defined and false"]:
+              "range(3)", "range(1, 10, 3)", "range(5, 0, -2) | list", "range(0)", "range(3)[1]", "range(10)[2:5]", "range(10)[::-3] | list", "range('a')", "range(1, 2, 0)", "range(5) | last", "range(5) | sum", "range(3) == range(3)", "dict(a=1)", "dict([('a', 1)], b=2)", "dict({'x': 1})", "namespace(a=1)", "namespace(a=1).a", "namespace({'x': 2}).x", "namespace(_a=1)", "namespace(a=1)['a']", "namespace(a=1).b", "cycler('a', 'b').next()", "lipsum is defined"]:
         yield "{{ %s }}" % e, d
     yield "{% set j = joiner('|') %}{% for i in l %}{{ j() }}{{ i }}{% endfor %}{% set c = cycler(1, 2) %}{{ c.next() }}{{ c.next() }}{{ c.next() }}{{ c.current }}", d
     yield "{% set x = 5 %}{% set x.y = 1 %}", {}
@@ -183,6 +183,41 @@ def cases():
               "{% if x | nosuch %}{% endif %}", "{% if false %}{{ 1 | nosuch }}{% endif %}ok", "{% if true %}{{ 1 | nosuch }}{% endif %}ok", "{% print 1, 2 %}", "{% if true: %}x{% endif %}", "{{ 'a' 'b' }}", "{{ '\\x41\\u00e9\\U0001F600\\101\\q\\\n' }}", "{{ '\\x4' }}", "{{ '\\é' }}", "{{ 'a\nb' }}", "{{ 'a\r\nb' }}", "{{ a.0 }}", "{{ [[1]].0.0 }}", "{{ é }}", "{{ true.x }}", "{{ 'a'|upper|lower }}", "{{ ('a'|upper) ~ 'b' }}", "{{ 1 + 2 ~ 3 + 4 }}", "{{ 2 * 3 ~ 4 }}", "{{ -1 | abs }}", "{{ not true == false }}", "{{ 1 in [1] == true }}", "{{ true and false or true }}", "{{ 1 if 0 }}x", "{{ [x for x in l] }}", "{{ a.b.c }}", "{{ loop }}", "{% for i in [1] %}{{ loop }}{% endfor %}", "{{ True }}{{ None }}{{ False }}", "{{ 1 is not none }}", "{{ x is not defined and true }}", "{{ 'a' is in 'abc' }}", "{{ [1,2] is sameas [1,2] }}", "{% filter upper | replace('A', 'b') %}a{{ 'c' }}{% endfilter %}", "{% filter nosuch %}{% endfilter %}", "{{ 'x' is filter }}{{ 'upper' is filter }}{{ 'odd' is test }}", "{{ raise_exception('a' ~ 1) }}", "{{ raise_exception() }}", "{{ 5() }}", "{{ 'a'() }}"]:
         yield t, dict(a={"0": "z"}, l=[1])
 
+    yield from differential_cases()
+
+
+def differential_cases():
+    """Where differential_jinja.py found us different, one case each."""
+    d = dict(m=MESSAGES, l=[3, 1], d={"a": 1, "b": "x"}, s="a")
+    # Names belong to the scope that sets them, from its beginning.
+    for t in ["{% for i in l %}{{ s is defined }}{% endfor %}{% set s = 1 %}", "{{ s }}{% for i in l %}{{ s }}{% endfor %}{% set s = 1 %}{{ s }}",
+              "{% for i in l %}{{ s }}{% endfor %}{% if d %}{% set s = 1 %}{% endif %}", "{% for i in l %}{{ s is defined }}{% endfor %}{% if d %}{% set s = 1 %}{% elif l %}{% set s = 2 %}{% else %}{% set s = 3 %}{% endif %}{{ s }}",
+              "{% for i in l %}{{ s is defined }}{% endfor %}{% if d %}{% set s = 1 %}{% elif l %}{% else %}{% set s = 3 %}{% endif %}", "{% macro f() %}{{ s is defined }}{% endmacro %}{{ f() }}{% set s = 1 %}{{ f() }}",
+              "{% set x = 1 %}{% for i in l %}{% for j in l %}{{ x }}{% endfor %}{% set x = 2 %}{% for j in l %}{{ x }}{% endfor %}{% endfor %}", "{% for i in l %}{{ s is defined }}{% endfor %}{% macro s() %}{% endmacro %}",
+              "{% for i in l %}{{ s is defined }}{% endfor %}{% set s %}{{ s is defined }}{% endset %}", "{% with %}{{ s is defined }}{% endwith %}{% for x in l %}{% else %}{% set s = 1 %}{% endfor %}{% set s = 1 %}",
+              "{% for i in l %}{{ ns is defined }}{% endfor %}{% set ns = namespace() %}{% set ns.a = 1 %}", "{% for i in l %}{{ s }}{% endfor %}{% for s in l %}{% endfor %}", "{% call(x) f() %}{{ s is defined }}{% endcall %}{% set s = 1 %}{% macro f() %}{% endmacro %}",
+              "{% generation %}{{ s is defined }}{% endgeneration %}{% set s = 1 %}", "{% filter upper %}{{ s is defined }}{% endfilter %}{% set s = 1 %}{% filter upper %}{{ s is defined }}{% endfilter %}"]:
+        yield t, d
+    # Macros, blocks and unknown names
+    for t in ["{% macro f() %}{{ caller }}{{ caller.name }}{% endmacro %}{% call f() %}{% endcall %}", "{% filter length %}abc{% endfilter %}", "{% filter attr('x') %}a{% endfilter %}", "{% filter upper %}a{% endfilter %}",
+              "{{ [] | map('nosuch') | list }}{{ [] | select('nosuch') | list }}{{ '' | map('nosuch') | list }}", "{{ [] | map | list }}", "{{ l | map('nosuch') | list }}", "{{ (1 | nosuch) if false else 2 }}", "{{ 1 if true else (2 is nosuch) }}", "{{ (1 | nosuch) if true else 2 }}",
+              "{% if false %}{% for x in l | nosuch %}{% endfor %}{% endif %}", "{% if false %}{% for x in l %}{{ x | nosuch }}{% endfor %}{% endif %}", "{% set ns = namespace(a=namespace(b=1)) %}{{ ns }}{{ [ns] }}", "{% set ns = namespace() %}{% set ns.a = ns %}{{ ns }}", "{% for x in l if x > 1 %}{{ loop }}{% endfor %}"]:
+        yield t, d
+    for t in ["{% macro f(a, s=s) %}{{ s is defined }}{% endmacro %}{{ f(1) }}{{ f(1, 2) }}", "{% macro f(a=b, b=a) %}{{ a }}|{{ b }}{% endmacro %}{{ f() }}{{ f(1) }}{{ f(b=2) }}", "{% set b = 5 %}{% macro f(a=b, b=1) %}{{ a }}{{ b }}{% endmacro %}{{ f() }}", "{{ ('-' | safe).join([1, '<', [2]]) }}"]:
+        yield t, d
+    for e in ["l | sort(reverse='x')", "l | sort(reverse=none)", "d | dictsort(reverse='x')", "l | sort(1)", "'a\nb'.splitlines('x')", "'a\nb'.splitlines(1)", "[] is filter", "[] is test", "{} is filter", "1 is filter", "dict(missing)", "'{:3}'.format(missing)", "'{}'.format(missing)",
+              "'{:_}'.format('a')", "'{:,}'.format('a')", "'{:+}'.format('a')", "'{: }'.format('a')", "'{:c}'.format(65)", "'{:c}|{:>3c}|{:c}'.format(true, 233, 0x1F600)", "'{:c}'.format(-1)", "'{:+c}'.format(65)", "'{:<05}'.format(5)", "'{:^07}|{:*<05}|{:05}'.format(5, 5, 5)", "'{:05}|{:<05}'.format('a', 'b')", "'{:<05.1f}'.format(1.5)",
+              "'{0[0]}{}'.format('ab')", "'{0.x}{}'.format('ab')", "'{}{0}'.format(1)", "'{0}{}'.format(1)", "'{}{0[0]}'.format('ab')", "'{.x}'.format(1)", "'{[0]}'.format('a')", "'%5%' % ()", "'%%' % ()", "'%-%' % 1", "'a' % [1]", "'a' % {}", "'a' % missing", "'a' % range(2)", "'a' % 1", "'a' % (1,)", "'%s' % []",
+              "(-0.0) | round(method='floor')", "(-0.5) | round(method='ceil')", "(-0.5) | round", "'\u0663' | int", "'\u0663\u0661.\u0665' | float", "'\u096b_\u096c' | int", "'\U0001D7D9' | int", "'\u0663' | int(base=16)", "'a-b'.partition('-' | safe)", "('a-b' | safe).partition('-')", "'a-b'.rpartition('-' | safe)",
+              "d | truncate", "l | truncate(1)", "missing | truncate", "l | truncate(5)", "5 | truncate", "'a'.center(-9223372036854775807)", "'a'.zfill(-9223372036854775807)", "'a'.ljust(-5)"]:
+        yield "{{ %s }}" % e, d
+    yield "{{ v | tojson }}", dict(v={"b": 1, "a": [1, 2], "c": "é—"})
+    for e in ["m[1].content.split('</think>')[-1].lstrip('\\n')", "m | rejectattr('role', 'equalto', 'user') | list | length", "['a', 'b'] | reject('in', ['a']) | list", "d.items() | list", "d.keys() | list", "d.get('k', 'none')", "s is string and d is mapping and l is iterable and q is not defined and none is none",
+              "'a' ~ 1 ~ none", "'x' if l else 'y'", "'x' if q"]:
+        yield "{{ %s }}" % e, d
+    for f in ["%C %g %G %V %k %l %P", "%-C %-g %-V %-k %-l", "%_d %_m %_H %_j %0e %0k", "%-a %_F %0T %-n %-%", "%i %Q %-Q %: \u00e9%", "%-", "%"]:
+        yield "{{ strftime_now('%s') }}" % f, {}
+
 
 def main():
     env = environment()
@@ -201,4 +236,5 @@ def main():
             out.write(json.dumps({"template": source, "context": context, **result}) + "\n")
 
 
-main()
+if __name__ == "__main__":
+    main()

@@ -1,6 +1,7 @@
 // Membership, iteration, attributes and subscripts: see operators.h.
 #include <algorithm>
 #include <optional>
+#include <span>
 
 #include "text/jinja/code_points.h"
 #include "text/jinja/errors.h"
@@ -69,7 +70,7 @@ Result<std::optional<Value>> find_loop_attribute(Runtime& runtime, const Value& 
 
 std::optional<Value> find_macro_attribute(Runtime& runtime, const Value& value, std::string_view name) {
   const Callable& callable = *value.as<MacroObject>().callable;
-  if (name == "name") return runtime.string(callable.name);
+  if (name == "name") return callable.name.empty() ? Value() : runtime.string(callable.name);
   if (name == "catch_kwargs") return Value::boolean(callable.uses_kwargs);
   if (name == "catch_varargs") return Value::boolean(callable.uses_varargs);
   if (name == "caller") return Value::boolean(callable.uses_caller);
@@ -77,6 +78,35 @@ std::optional<Value> find_macro_attribute(Runtime& runtime, const Value& value, 
   std::vector<Value> names;
   for (const std::string& parameter : callable.parameters.names) names.push_back(runtime.string(parameter));
   return runtime.tuple(std::move(names));
+}
+
+// Attributes of Python's types that no chat template has been seen to use. They exist, so they are refused
+// rather than undefined.
+std::span<const std::string_view> unsupported_attributes(Kind kind) {
+  static constexpr std::string_view kOfStrings[] = {"encode",    "format_map", "maketrans",
+                                                    "translate", "unescape",   "striptags"};
+  static constexpr std::string_view kOfNumbers[] = {
+      "as_integer_ratio", "bit_count", "bit_length", "conjugate", "denominator",
+      "from_bytes",       "fromhex",   "hex",        "imag",      "is_integer",
+      "numerator",        "real",      "to_bytes"};
+  static constexpr std::string_view kOfDicts[] = {"fromkeys"};
+  static constexpr std::string_view kOfViews[] = {"isdisjoint", "mapping"};
+  static constexpr std::string_view kOfRanges[] = {"count", "index", "start", "step", "stop"};
+  static constexpr std::string_view kOfCyclers[] = {"items", "pos"};
+  static constexpr std::string_view kOfJoiners[] = {"sep", "used"};
+  switch (kind) {
+    case Kind::kString: return kOfStrings;
+    case Kind::kBool:
+    case Kind::kInteger:
+    case Kind::kBigInteger:
+    case Kind::kFloat: return kOfNumbers;
+    case Kind::kDict: return kOfDicts;
+    case Kind::kDictView: return kOfViews;
+    case Kind::kRange: return kOfRanges;
+    case Kind::kCycler: return kOfCyclers;
+    case Kind::kJoiner: return kOfJoiners;
+    default: return {};
+  }
 }
 
 // Python's getattr, without items.
@@ -110,7 +140,12 @@ Result<std::optional<Value>> find_own_attribute(Runtime& runtime, const Value& o
     default: break;
   }
   const FunctionEntry* method = find_method(object.kind(), name);
-  if (method == nullptr) return std::nullopt;
+  if (method == nullptr) {
+    const auto names = unsupported_attributes(object.kind());
+    if (std::ranges::find(names, name) == names.end()) return std::nullopt;
+    return unsupported_error("attribute '" + std::string(name) + "' of '" + type_name(object) +
+                             "' is not supported");
+  }
   return Value::with_object(Kind::kFunction, std::make_shared<FunctionObject>(
                                                  &runtime.budget(), method->first, method->second, object));
 }

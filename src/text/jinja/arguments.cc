@@ -52,4 +52,10 @@ Result<int64_t> expect_integer(const Value& value) {
   return render_error("'" + type_name(value) + "' object cannot be interpreted as an integer");
 }
 
+Result<bool> expect_flag(const Value* value) {
+  if (value == nullptr) return false;
+  AMPHORA_ASSIGN(const int64_t number, expect_integer(*value));
+  return number != 0;
+}
+
 }  // namespace amphora::text::jinja

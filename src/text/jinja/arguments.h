@@ -34,5 +34,7 @@ Result<BoundArguments> bind_arguments(std::string_view function, const CallArgum
 /// What Python says when a str (an int) is needed and something else comes.
 Result<std::string_view> expect_string(const Value& value, std::string_view what);
 Result<int64_t> expect_integer(const Value& value);
+/// A flag of a Python function, which takes integers only; false if there is none.
+Result<bool> expect_flag(const Value* value);
 
 }  // namespace amphora::text::jinja

@@ -19,6 +19,13 @@ using ExpressionPtr = std::unique_ptr<const Expression>;
 struct Statement;
 using Block = std::vector<Statement>;
 
+/// A block with variables of its own.
+struct ScopedBlock {
+  Block statements;
+  /// Names that are undefined until they are set, whatever they mean outside: see symbols.h.
+  std::vector<std::string> undefined_names;
+};
+
 /// What stands between the parentheses of a call, filter or test.
 struct ArgumentList {
   std::vector<ExpressionPtr> positional;
@@ -131,9 +138,9 @@ struct Parameters {
 
 /// What a macro is made of, or the body of a call block.
 struct Callable {
-  std::string name;
+  std::string name;  ///< empty for the body of a call block
   Parameters parameters;
-  Block body;
+  ScopedBlock body;
   // Names that the body uses without having them as parameters: only then are they filled.
   bool uses_caller = false, uses_varargs = false, uses_kwargs = false;
 };
@@ -152,8 +159,8 @@ struct For {
   Target target;
   ExpressionPtr iterable;
   ExpressionPtr condition;  ///< or null
-  Block body;
-  Block otherwise;
+  ScopedBlock body;
+  ScopedBlock otherwise;
   bool is_recursive;
 };
 struct Set {
@@ -163,26 +170,26 @@ struct Set {
 struct SetBlock {
   Target target;
   ExpressionPtr filter;  ///< a FilterCall chain on the block's text, or null
-  Block body;
+  ScopedBlock body;
 };
 struct With {
   std::vector<std::pair<Target, ExpressionPtr>> assignments;
-  Block body;
+  ScopedBlock body;
 };
 struct FilterBlock {
   ExpressionPtr filter;
-  Block body;
+  ScopedBlock body;
 };
 struct MacroDefinition {
-  std::shared_ptr<const Callable> macro;
+  std::shared_ptr<Callable> macro;
 };
 struct CallBlock {
-  std::shared_ptr<const Callable> caller;
+  std::shared_ptr<Callable> caller;
   ExpressionPtr call;
 };
 /// Hugging Face's {% generation %}: marks the assistant's text for training; renders as its body.
 struct Generation {
-  Block body;
+  ScopedBlock body;
 };
 struct Break {};
 struct Continue {};

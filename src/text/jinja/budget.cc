@@ -5,7 +5,7 @@
 
 namespace amphora::text::jinja {
 
-std::unexpected<Error> Budget::error() const { return limit_error(exceeded_); }
+std::unexpected<Error> Budget::error() const { return std::unexpected(*failure_); }
 
 Status Budget::status() const {
   if (ok()) return {};
@@ -19,8 +19,13 @@ bool Budget::allows(uint64_t bytes) {
 }
 
 void Budget::exceed(std::string_view limit, uint64_t value) {
-  if (!exceeded_.empty()) return;  // the first limit is the reason; what follows is its consequence
-  exceeded_ = "limit of " + std::string(limit) + " exceeded (" + std::to_string(value) + ")";
+  if (failure_) return;  // the first limit is the reason; what follows is its consequence
+  failure_ =
+      limit_error("limit of " + std::string(limit) + " exceeded (" + std::to_string(value) + ")").error();
+}
+
+void Budget::refuse(std::string message) {
+  if (!failure_) failure_ = unsupported_error(std::move(message)).error();
 }
 
 void TextBuilder::append_repeated(std::string_view piece, uint64_t count) {
@@ -32,9 +37,14 @@ void TextBuilder::append_repeated(std::string_view piece, uint64_t count) {
   account(text_.capacity());
 }
 
-void TextBuilder::overflow() {
+void TextBuilder::refuse(std::string message) {
   overflowed_ = true;
-  if (budget_ != nullptr) budget_->exceed("text bytes", kMaxTextBytes);
+  if (budget_ != nullptr) budget_->refuse(std::move(message));
+}
+
+void TextBuilder::overflow(std::string_view limit, uint64_t value) {
+  overflowed_ = true;
+  if (budget_ != nullptr) budget_->exceed(limit, value);
 }
 
 }  // namespace amphora::text::jinja

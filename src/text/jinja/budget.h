@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -19,7 +20,7 @@ class Budget {
   Budget& operator=(const Budget&) = delete;
 
   /// False once any limit has been exceeded; long loops ask so that they can stop early.
-  bool ok() const { return exceeded_.empty(); }
+  bool ok() const { return !failure_; }
   /// The error that names the limit. Only when !ok().
   std::unexpected<Error> error() const;
   Status status() const;
@@ -41,18 +42,34 @@ class Budget {
   bool allows(uint64_t bytes);
 
   void exceed(std::string_view limit, uint64_t value);
+  /// Ends the rendering as a limit does, but for something that is not supported.
+  void refuse(std::string message);
   uint64_t steps() const { return steps_; }
   size_t live_bytes() const { return live_bytes_; }
 
  private:
   uint64_t steps_ = 0;
   size_t live_bytes_ = 0;
-  std::string exceeded_;
+  std::optional<Error> failure_;
 };
 
 /// Builds one string; stops growing (and exceeds the budget) at kMaxTextBytes. Charges what it holds.
 class TextBuilder {
  public:
+  /// One level of values within values; too many exceed the budget.
+  class Level {
+   public:
+    explicit Level(TextBuilder& text) : text_(text) {
+      if (++text_.levels_ > kMaxRecursion) text_.overflow("levels of values", kMaxRecursion);
+    }
+    Level(const Level&) = delete;
+    Level& operator=(const Level&) = delete;
+    ~Level() { --text_.levels_; }
+
+   private:
+    TextBuilder& text_;
+  };
+
   explicit TextBuilder(Budget* budget) : budget_(budget) {}
   TextBuilder(const TextBuilder&) = delete;
   TextBuilder& operator=(const TextBuilder&) = delete;
@@ -65,6 +82,8 @@ class TextBuilder {
   }
   void append(char c) { append(std::string_view(&c, 1)); }
   void append_repeated(std::string_view piece, uint64_t count);
+  /// For what has no text: the rendering ends with that message.
+  void refuse(std::string message);
   bool ok() const { return !overflowed_ && (budget_ == nullptr || budget_->ok()); }
   size_t size() const { return text_.size(); }
   std::string take() {
@@ -73,7 +92,7 @@ class TextBuilder {
   }
 
  private:
-  void overflow();
+  void overflow(std::string_view limit = "text bytes", uint64_t value = kMaxTextBytes);
   void account(size_t bytes) {
     if (budget_ != nullptr) {
       budget_->refund(charged_);
@@ -84,6 +103,7 @@ class TextBuilder {
 
   Budget* budget_;
   bool overflowed_ = false;
+  uint32_t levels_ = 0;
   size_t charged_ = 0;
   std::string text_;
 };

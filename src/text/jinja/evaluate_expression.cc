@@ -34,6 +34,8 @@ Result<Value> Evaluator::evaluate_node(const Name& node) {
   if (const FunctionEntry* global = find_global(node.name))
     return Value::with_object(
         Kind::kFunction, std::make_shared<FunctionObject>(&budget(), global->first, global->second, Value()));
+  if (node.name == "self")
+    return unsupported_error("self is not supported: it names the blocks of a template");
   return runtime_.undefined("'" + node.name + "' is undefined");
 }
 

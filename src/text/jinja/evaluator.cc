@@ -18,10 +18,10 @@ Evaluator::~Evaluator() {
   for (const auto& scope : kept_scopes_) scope->clear();
 }
 
-Result<std::string> Evaluator::render(const Block& block) {
+Result<std::string> Evaluator::render(const ScopedBlock& block) {
   TextBuilder output(&budget());
   output_ = &output;
-  AMPHORA_TRY(execute_all(block));
+  AMPHORA_TRY(execute_scoped(block));
   AMPHORA_TRY(budget().status());
   return output.take();
 }
@@ -44,6 +44,12 @@ Result<Evaluator::Flow> Evaluator::execute_all(const Block& block) {
   return Flow::kNormal;
 }
 
+Result<Evaluator::Flow> Evaluator::execute_scoped(const ScopedBlock& block) {
+  for (const std::string& name : block.undefined_names)
+    scope_->set(name, runtime_.undefined("'" + name + "' is undefined"));
+  return execute_all(block.statements);
+}
+
 Result<Evaluator::Flow> Evaluator::execute_node(const Data& node) {
   output_->append(node.text);
   budget().spend_bytes(node.text.size());
@@ -54,6 +60,7 @@ Result<Evaluator::Flow> Evaluator::execute_node(const Output& node) {
   AMPHORA_ASSIGN(const Value value, evaluate(*node.expression));
   append_str(*output_, value);
   if (value.is_string()) budget().spend_bytes(value.text().size());
+  AMPHORA_TRY(budget().status());
   return Flow::kNormal;
 }
 
@@ -83,7 +90,7 @@ Result<bool> Evaluator::run_round(const For& node, const Value& loop_value, bool
   const ScopeGuard scope(scope_, std::make_shared<Scope>(scope_));
   scope_->set("loop", loop_value);
   AMPHORA_TRY(assign(node.target, loop.items[loop.index]));
-  AMPHORA_ASSIGN(const Flow flow, execute_all(node.body));
+  AMPHORA_ASSIGN(const Flow flow, execute_scoped(node.body));
   is_broken = flow == Flow::kBreak;
   return flow == Flow::kNormal;
 }
@@ -121,9 +128,9 @@ Status Evaluator::run_loop(const For& node, const Value& iterable, uint32_t dept
   if (loop->index > 0 && loop->index >= loop->items.size()) loop->index = loop->items.size() - 1;
   loop->finish();
   AMPHORA_TRY(std::move(status));
-  if (any_complete || node.otherwise.empty()) return {};
+  if (any_complete || node.otherwise.statements.empty()) return {};
   const ScopeGuard scope(scope_, std::make_shared<Scope>(scope_));
-  AMPHORA_TRY(execute_all(node.otherwise));
+  AMPHORA_TRY(execute_scoped(node.otherwise));
   return {};
 }
 
@@ -157,11 +164,11 @@ Result<Evaluator::Flow> Evaluator::execute_node(const Set& node) {
   return Flow::kNormal;
 }
 
-Result<Value> Evaluator::capture(const Block& block, Flow& flow) {
+Result<Value> Evaluator::capture(const ScopedBlock& block, Flow& flow) {
   TextBuilder text(&budget());
   const OutputGuard output(output_, &text);
   const ScopeGuard scope(scope_, std::make_shared<Scope>(scope_));
-  AMPHORA_ASSIGN(flow, execute_all(block));
+  AMPHORA_ASSIGN(flow, execute_scoped(block));
   AMPHORA_TRY(budget().status());
   return runtime_.string(text.take());
 }
@@ -192,7 +199,14 @@ Result<Evaluator::Flow> Evaluator::execute_node(const With& node) {
     AMPHORA_TRY(assign(target, value));
   }
   const ScopeGuard scope(scope_, std::move(inner));
-  return execute_all(node.body);
+  return execute_scoped(node.body);
+}
+
+// What a block's filter or call gives is not turned into text.
+Status Evaluator::append_block_text(const Value& value) {
+  if (!value.is_string()) return render_error("expected str instance, " + type_name(value) + " found");
+  output_->append(value.text());
+  return {};
 }
 
 Result<Evaluator::Flow> Evaluator::execute_node(const FilterBlock& node) {
@@ -200,7 +214,7 @@ Result<Evaluator::Flow> Evaluator::execute_node(const FilterBlock& node) {
   AMPHORA_ASSIGN(const Value text, capture(node.body, flow));
   if (flow != Flow::kNormal) return flow;
   AMPHORA_ASSIGN(const Value filtered, apply_filters(*node.filter, text));
-  append_str(*output_, filtered);
+  AMPHORA_TRY(append_block_text(filtered));
   return Flow::kNormal;
 }
 
@@ -216,13 +230,13 @@ Result<Evaluator::Flow> Evaluator::execute_node(const CallBlock& node) {
   arguments.named.emplace_back("caller", make_macro(node.caller));
   auto result = call(callee, std::move(arguments));
   if (!result) return std::unexpected(located(std::move(result).error(), node.call->at));
-  append_str(*output_, *result);
+  AMPHORA_TRY(append_block_text(*result));
   return Flow::kNormal;
 }
 
 Result<Evaluator::Flow> Evaluator::execute_node(const Generation& node) {
   const ScopeGuard scope(scope_, std::make_shared<Scope>(scope_));
-  return execute_all(node.body);
+  return execute_scoped(node.body);
 }
 
 Result<Evaluator::Flow> Evaluator::execute_node(const Break& /*node*/) { return Flow::kBreak; }
@@ -277,7 +291,7 @@ Result<Value> Evaluator::call_macro(const MacroObject& macro, CallArguments argu
   const OutputGuard output(output_, &text);
   const ScopeGuard scope(scope_, std::make_shared<Scope>(*kept));
   AMPHORA_TRY(bind_parameters(*callable, std::move(arguments)));
-  AMPHORA_TRY(execute_all(callable->body));
+  AMPHORA_TRY(execute_scoped(callable->body));
   AMPHORA_TRY(budget().status());
   return runtime_.string(text.take());
 }
@@ -323,17 +337,18 @@ Status Evaluator::bind_parameters(const Callable& callable, CallArguments argume
     return render_error("macro '" + callable.name + "' takes not more than " + std::to_string(names.size()) +
                         " argument(s)");
   }
-  // Defaults may use the parameters before them.
+  // Defaults may use all parameters that are given and those before them; other parameters mean nothing yet.
   const size_t first_default = names.size() - callable.parameters.defaults.size();
   for (size_t i = 0; i < names.size(); ++i) {
-    if (values[i]) {
-      scope_->set(names[i], *std::move(values[i]));
-    } else if (i >= first_default) {
-      AMPHORA_ASSIGN(Value value, evaluate(*callable.parameters.defaults[i - first_default]));
-      scope_->set(names[i], std::move(value));
-    } else {
-      scope_->set(names[i], runtime_.undefined("parameter '" + names[i] + "' was not provided"));
-    }
+    scope_->set(names[i], values[i] ? *values[i]
+                          : i < first_default
+                              ? runtime_.undefined("parameter '" + names[i] + "' was not provided")
+                              : runtime_.undefined("'" + names[i] + "' is undefined"));
+  }
+  for (size_t i = first_default; i < names.size(); ++i) {
+    if (values[i]) continue;
+    AMPHORA_ASSIGN(Value value, evaluate(*callable.parameters.defaults[i - first_default]));
+    scope_->set(names[i], std::move(value));
   }
   return {};
 }

@@ -24,7 +24,7 @@ class Evaluator {
 
   /// A variable of the caller.
   void define(std::string_view name, Value value) { scope_->set(name, std::move(value)); }
-  Result<std::string> render(const Block& block);
+  Result<std::string> render(const ScopedBlock& block);
 
  private:
   enum class Flow : uint8_t { kNormal, kBreak, kContinue };
@@ -36,6 +36,8 @@ class Evaluator {
 
   // Statements.
   Result<Flow> execute_all(const Block& block);
+  /// In the current scope, which is the block's own.
+  Result<Flow> execute_scoped(const ScopedBlock& block);
   Result<Flow> execute_node(const Data& node);
   Result<Flow> execute_node(const Output& node);
   Result<Flow> execute_node(const If& node);
@@ -56,7 +58,7 @@ class Evaluator {
   Result<bool> accepts(const For& node, const std::shared_ptr<Scope>& outer, const Value& item);
   Status assign(const Target& target, const Value& value);
   /// A block's text, rendered in a scope of its own.
-  Result<Value> capture(const Block& block, Flow& flow);
+  Result<Value> capture(const ScopedBlock& block, Flow& flow);
 
   // Expressions.
   Result<Value> evaluate(const Expression& expression);
@@ -79,6 +81,7 @@ class Evaluator {
 
   Result<CallArguments> evaluate_arguments(const ArgumentList& list);
   Result<Value> evaluate_or_none(const ExpressionPtr& expression);
+  Status append_block_text(const Value& value);
   /// A filter chain whose first operand is the text of a block.
   Result<Value> apply_filters(const Expression& expression, const Value& text);
 

@@ -110,6 +110,7 @@ ExpressionParser::ExpressionResult ExpressionParser::parse_expression(bool with_
 
 ExpressionParser::ExpressionResult ExpressionParser::parse_conditional() {
   const Position at = current().at;
+  const size_t unknown_before = unknown_.size();
   AMPHORA_ASSIGN(ExpressionPtr result, parse_or());
   while (skip_name("if")) {
     AMPHORA_ASSIGN(ExpressionPtr condition, parse_or());
@@ -117,6 +118,7 @@ ExpressionParser::ExpressionResult ExpressionParser::parse_conditional() {
     if (skip_name("else")) {
       AMPHORA_ASSIGN(otherwise, parse_expression());
     }
+    unknown_.resize(unknown_before);  // no error before one is called
     const uint32_t height = std::max({height_of(result), height_of(condition), height_of(otherwise)});
     AMPHORA_ASSIGN(
         result, make(at, Conditional{std::move(condition), std::move(result), std::move(otherwise)}, height));
@@ -516,7 +518,8 @@ ExpressionParser::ExpressionResult ExpressionParser::parse_filters(ExpressionPtr
     const Position at = current().at;
     AMPHORA_ASSIGN(std::string name, parse_dotted_name());
     const NativeFunction function = find_filter(name);
-    if (function == nullptr && !in_branch_) return syntax_error(at, "No filter named '" + name + "'.");
+    if (function == nullptr && !in_branch_)
+      unknown_.push_back(syntax_error(at, "No filter named '" + name + "'.").error());
     ArgumentList arguments;
     if (is_operator("(")) {
       AMPHORA_ASSIGN(arguments, parse_arguments());
@@ -549,7 +552,8 @@ ExpressionParser::ExpressionResult ExpressionParser::parse_test(ExpressionPtr op
     arguments.positional.push_back(std::move(argument));
   }
   const NativeFunction function = find_test(name);
-  if (function == nullptr && !in_branch_) return syntax_error(at, "No test named '" + name + "'.");
+  if (function == nullptr && !in_branch_)
+    unknown_.push_back(syntax_error(at, "No test named '" + name + "'.").error());
   const uint32_t height = std::max(height_of(operand), height_of(arguments));
   AMPHORA_ASSIGN(ExpressionPtr test,
                  make(at, TestCall{std::move(operand), name, function, std::move(arguments)}, height));

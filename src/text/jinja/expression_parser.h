@@ -68,6 +68,9 @@ class ExpressionParser {
   /// Directly within an {% if %}: there, as in jinja2, an unknown filter or test is an error only when it is
   /// called.
   bool in_branch_ = false;
+  /// Errors of filters and tests that do not exist, until it is known that no conditional expression defers
+  /// them.
+  std::vector<Error> unknown_;
   /// Names read since a macro began: tells whether it uses caller, varargs or kwargs.
   std::set<std::string> read_names_;
 

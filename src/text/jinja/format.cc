@@ -55,12 +55,17 @@ class PercentFormatter {
       if (offset_ < text_.size()) AMPHORA_TRY(append_directive());
     }
     AMPHORA_TRY(runtime_.budget().status());
-    if (taken_ < available() && !arguments_.is(Kind::kDict))
+    if (taken_ < available() && !has_items(arguments_))
       return render_error("not all arguments converted during string formatting");
     return same_markup(runtime_, out_.take(), format_);
   }
 
  private:
+  // Python cannot tell such an argument from a mapping, whose items need not all be used.
+  static bool has_items(const Value& value) {
+    return value.is(Kind::kDict) || value.is(Kind::kList) || value.is(Kind::kRange) || value.is_undefined();
+  }
+
   size_t available() const { return arguments_.is(Kind::kTuple) ? arguments_.items().size() : 1; }
 
   Result<Value> take() {
@@ -82,6 +87,10 @@ class PercentFormatter {
 
   Status append_directive() {
     ++offset_;  // the percent sign
+    if (offset_ < text_.size() && text_[offset_] == '%') {
+      out_.append(text_[offset_++]);
+      return {};
+    }
     std::optional<Value> named;
     if (offset_ < text_.size() && text_[offset_] == '(') {
       if (!arguments_.is(Kind::kDict)) return render_error("format requires a mapping");
@@ -122,10 +131,7 @@ class PercentFormatter {
       ++offset_;
     if (offset_ >= text_.size()) return render_error("incomplete format");
     const char conversion = text_[offset_++];
-    if (conversion == '%') {
-      out_.append('%');
-      return {};
-    }
+    if (conversion == '%') return render_error("unsupported format character '%'");
     Value value;
     if (named) {
       value = *std::move(named);
@@ -269,7 +275,7 @@ class BraceFormatter {
   // The argument, then its attributes and items.
   Result<Value> look_up(std::string_view path) {
     const size_t first_end = std::min(path.find_first_of(".["), path.size());
-    AMPHORA_ASSIGN(Value value, argument(path.substr(0, first_end)));
+    AMPHORA_ASSIGN(Value value, argument(path.substr(0, first_end), first_end == path.size()));
     for (size_t offset = first_end; offset < path.size();) {
       if (path[offset] == '.') {
         const size_t end = std::min(path.find_first_of(".[", offset + 1), path.size());
@@ -292,11 +298,12 @@ class BraceFormatter {
     return value;
   }
 
-  Result<Value> argument(std::string_view name) {
+  // Only a field that is nothing but a number, or empty, decides how the fields are numbered.
+  Result<Value> argument(std::string_view name, bool is_whole) {
     size_t digits = 0;
     AMPHORA_ASSIGN(const auto given, take_number(name, digits));
-    if (name.empty() || (given && digits == name.size())) {
-      (name.empty() ? numbers_itself_ : is_numbered_) = true;
+    if ((name.empty() && is_whole) || (given && digits == name.size())) {
+      if (is_whole) (name.empty() ? numbers_itself_ : is_numbered_) = true;
       if (numbers_itself_ && is_numbered_)
         return render_error("cannot switch between manual field specification and automatic field numbering");
       const uint64_t index = name.empty() ? next_index_++ : *given;
@@ -312,9 +319,12 @@ class BraceFormatter {
 
   Status append_formatted(const Value& value, std::string_view spec_text) {
     AMPHORA_ASSIGN(FormatSpec spec, parse_format_spec(spec_text));
-    if (spec_text.empty() || value.is_string() || value.is_undefined()) {
+    if (spec_text.empty() || value.is_string()) {
       if (spec.type != 0 && spec.type != 's')
         return render_error(std::string("Unknown format code '") + spec.type + "' for object of type 'str'");
+      if (spec.grouping != 0)
+        return render_error(std::string("Cannot specify '") + spec.grouping + "' with 's'.");
+      if (spec.sign != '-') return render_error("Sign not allowed in string format specifier");
       if (spec.align == '=' && spec.fill != "0")
         return render_error("'=' alignment not allowed in string format specifier");
       if (spec.align == '=') spec.align = '<';  // "05": zeros on the right of text

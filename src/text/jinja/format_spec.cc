@@ -53,7 +53,8 @@ Result<FormatSpec> parse_format_spec(std::string_view text) {
   size_t offset = 0;
   size_t after_fill = 0;
   if (!text.empty()) next_code_point(text, after_fill);
-  if (after_fill < text.size() && is_align(text[after_fill])) {
+  const bool has_fill = after_fill < text.size() && is_align(text[after_fill]);
+  if (has_fill) {
     spec.fill = text.substr(0, after_fill);
     spec.align = text[after_fill];
     offset = after_fill + 1;
@@ -64,9 +65,9 @@ Result<FormatSpec> parse_format_spec(std::string_view text) {
   const auto next_is = [&](char c) { return offset < text.size() && text[offset] == c; };
   if (next_is('+') || next_is('-') || next_is(' ')) spec.sign = text[offset++];
   if (next_is('#')) spec.alternate = true, ++offset;
-  if (next_is('0') && spec.align == 0) {
+  if (next_is('0') && !has_fill) {
     spec.fill = "0";
-    spec.align = '=';
+    if (spec.align == 0) spec.align = '=';
     ++offset;
   }
   AMPHORA_ASSIGN(const auto width, take_number(text, offset));
@@ -82,6 +83,19 @@ Result<FormatSpec> parse_format_spec(std::string_view text) {
   return spec;
 }
 
+// The character of a code point.
+Result<std::string> format_character(int64_t value, const FormatSpec& spec) {
+  if (spec.sign != '-') return render_error("Sign not allowed with integer format specifier 'c'");
+  if (spec.alternate) return render_error("Alternate form (#) not allowed with integer format specifier 'c'");
+  if (spec.grouping != 0)
+    return render_error(std::string("Cannot specify '") + spec.grouping + "' with 'c'.");
+  if (value < 0 || value > 0x10FFFF) return render_error("%c arg not in range(0x110000)");
+  if (value >= 0xD800 && value < 0xE000) return unsupported_error("a surrogate character is not supported");
+  std::string text;
+  append_code_point(text, static_cast<char32_t>(value));
+  return text;
+}
+
 Result<std::string> format_integer(int64_t value, const FormatSpec& spec) {
   const bool negative = value < 0;
   const uint64_t magnitude = negative ? ~static_cast<uint64_t>(value) + 1 : static_cast<uint64_t>(value);
@@ -95,6 +109,7 @@ Result<std::string> format_integer(int64_t value, const FormatSpec& spec) {
     case 'o': digits = fmt::format("{:o}", magnitude), prefix = "0o", group = 4; break;
     case 'x': digits = fmt::format("{:x}", magnitude), prefix = "0x", group = 4; break;
     case 'X': digits = fmt::format("{:X}", magnitude), prefix = "0X", group = 4; break;
+    case 'c': return format_character(value, spec);
     default: return unknown_code(spec.type, "int");
   }
   if (spec.grouping != 0) digits = grouped(std::move(digits), spec.grouping, group);

@@ -45,6 +45,8 @@ Result<std::vector<DictObject::Entry>> collect_entries(Runtime& runtime, std::st
     const Value& source = arguments.positional[0];
     if (source.is(Kind::kDict)) {
       entries = source.dict().entries;
+    } else if (source.is_undefined()) {
+      return undefined_error(source);
     } else {
       AMPHORA_ASSIGN(const std::vector<Value> pairs, iterate(runtime, source));
       if (!runtime.budget().allows(pairs.size() * 3 * sizeof(DictObject::Entry)))

@@ -102,6 +102,10 @@ std::vector<Hostile> hostile_templates() {
       {"deep loops",
        "{% set ns = namespace(l=1) %}" + many + "{% for x in [ns.l] %}{% set ns.l = loop %}" + end + end,
        "value depth"},
+      {"namespaces within each other",
+       "{% set top = namespace(l=1) %}{% for i in range(2000) %}{% set top.l = namespace(a=top.l) %}" + end +
+           "{{ top }}",
+       "levels of values"},
       {"many namespaces", twice + "{% set x = namespace(a=i) %}" + end + end, "value memory"},
       {"many macros", twice + "{% macro m() %}{% endmacro %}" + end + end, "value memory"},
       {"large captures in recursion",

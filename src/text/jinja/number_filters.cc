@@ -39,9 +39,27 @@ std::optional<std::string> without_underscores(std::string_view text) {
 
 enum class Parsed : uint8_t { kInvalid, kTooLarge, kValid };
 
+// Python reads the decimal digits of every script. They come in runs from zero to nine.
+std::string with_ascii_digits(std::string_view text) {
+  std::string result;
+  for (size_t offset = 0; offset < text.size();) {
+    const size_t start = offset;
+    const char32_t c = next_code_point(text, offset);
+    if (c < 0x80 || !is_decimal(c)) {
+      result += text.substr(start, offset - start);
+      continue;
+    }
+    uint32_t digit = 0;
+    while (is_decimal(c - digit - 1)) ++digit;
+    result += static_cast<char>('0' + digit % 10);
+  }
+  return result;
+}
+
 // Python's int(text, base).
 Parsed parse_integer(std::string_view raw, int64_t base, int64_t& value) {
-  std::string_view text = strip_left(strip_right(raw));
+  const std::string with_digits = with_ascii_digits(strip_left(strip_right(raw)));
+  std::string_view text = with_digits;
   const bool negative = text.starts_with('-');
   if (negative || text.starts_with('+')) text.remove_prefix(1);
   if (text.size() > 2 && text[0] == '0') {
@@ -65,7 +83,7 @@ Parsed parse_integer(std::string_view raw, int64_t base, int64_t& value) {
 
 // Python's float(text).
 std::optional<double> parse_float(std::string_view raw) {
-  const auto text = without_underscores(strip_left(strip_right(raw)));
+  const auto text = without_underscores(with_ascii_digits(strip_left(strip_right(raw))));
   if (!text) return std::nullopt;
   std::string_view rest = *text;
   const bool negative = rest.starts_with('-');
@@ -174,7 +192,8 @@ Result<Value> filter_round(Runtime& /*runtime*/, const Value& self, Arguments ar
   const double scale = std::pow(10.0, static_cast<double>(precision));
   const double scaled = self.as_float() * scale;
   if (!std::isfinite(scaled)) return render_error("cannot convert float infinity to integer");
-  return Value::floating((method == "ceil" ? std::ceil(scaled) : std::floor(scaled)) / scale);
+  // Python's are integers, which have no negative zero.
+  return Value::floating(((method == "ceil" ? std::ceil(scaled) : std::floor(scaled)) + 0.0) / scale);
 }
 
 Result<Value> filter_file_size(Runtime& runtime, const Value& self, Arguments arguments) {

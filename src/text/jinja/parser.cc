@@ -8,6 +8,7 @@
 #include "text/jinja/errors.h"
 #include "text/jinja/expression_parser.h"
 #include "text/jinja/lexer.h"
+#include "text/jinja/symbols.h"
 
 namespace amphora::text::jinja {
 namespace {
@@ -31,9 +32,12 @@ class Parser : public ExpressionParser {
  public:
   using ExpressionParser::ExpressionParser;
 
-  Result<Block> run() {
-    AMPHORA_ASSIGN(Block block, parse_until({}));
-    return block;
+  Result<ScopedBlock> run() {
+    ScopedBlock result;
+    AMPHORA_ASSIGN(result.statements, parse_until({}));
+    if (!unknown_.empty()) return std::unexpected(unknown_.front());
+    resolve_symbols(result);
+    return result;
   }
 
  private:
@@ -167,22 +171,22 @@ class Parser : public ExpressionParser {
   }
 
   Result<Statement> parse_for(Position at) {
-    const Temporarily branch(in_branch_, false);
     const Temporarily in_for(in_for_, true);
     For result;
     AMPHORA_ASSIGN(result.target, parse_target("in", false));
     AMPHORA_TRY(expect_name("in"));
     AMPHORA_ASSIGN(result.iterable, parse_tuple(false, "recursive"));
+    const Temporarily branch(in_branch_, false);
     if (skip_name("if")) {
       AMPHORA_ASSIGN(result.condition, parse_expression());
     }
     result.is_recursive = skip_name("recursive");
     {
       const Temporarily loop(in_loop_, true);
-      AMPHORA_ASSIGN(result.body, parse_body("for", {"endfor", "else"}));
+      AMPHORA_ASSIGN(result.body.statements, parse_body("for", {"endfor", "else"}));
     }
     if (skip_name("else")) {
-      AMPHORA_ASSIGN(result.otherwise, parse_whole_body("for", "endfor"));
+      AMPHORA_ASSIGN(result.otherwise.statements, parse_whole_body("for", "endfor"));
     } else {
       advance();
     }
@@ -198,7 +202,7 @@ class Parser : public ExpressionParser {
     const Temporarily branch(in_branch_, false);
     AMPHORA_ASSIGN(ExpressionPtr filter, parse_filters(nullptr));
     AMPHORA_ASSIGN(Block body, parse_whole_body("set", "endset"));
-    return Statement{at, SetBlock{std::move(target), std::move(filter), std::move(body)}};
+    return Statement{at, SetBlock{std::move(target), std::move(filter), {std::move(body), {}}}};
   }
 
   Result<Statement> parse_with(Position at) {
@@ -211,7 +215,7 @@ class Parser : public ExpressionParser {
       result.assignments.emplace_back(std::move(target), std::move(value));
     }
     const Temporarily branch(in_branch_, false);
-    AMPHORA_ASSIGN(result.body, parse_whole_body("with", "endwith"));
+    AMPHORA_ASSIGN(result.body.statements, parse_whole_body("with", "endwith"));
     return Statement{at, std::move(result)};
   }
 
@@ -219,7 +223,7 @@ class Parser : public ExpressionParser {
     const Temporarily branch(in_branch_, false);
     AMPHORA_ASSIGN(ExpressionPtr filter, parse_filters(nullptr, true));
     AMPHORA_ASSIGN(Block body, parse_whole_body("filter", "endfilter"));
-    return Statement{at, FilterBlock{std::move(filter), std::move(body)}};
+    return Statement{at, FilterBlock{std::move(filter), {std::move(body), {}}}};
   }
 
   Result<Statement> parse_macro(Position at) {
@@ -232,7 +236,6 @@ class Parser : public ExpressionParser {
 
   Result<Statement> parse_call_block(Position at) {
     auto caller = std::make_shared<Callable>();
-    caller->name = "caller";
     if (is_operator("(")) {
       AMPHORA_ASSIGN(caller->parameters, parse_parameters());
     }
@@ -246,7 +249,7 @@ class Parser : public ExpressionParser {
     const Temporarily branch(in_branch_, false);
     const Temporarily loop(in_loop_, false);
     AMPHORA_ASSIGN(Block body, parse_whole_body("generation", "endgeneration"));
-    return Statement{at, Generation{std::move(body)}};
+    return Statement{at, Generation{{std::move(body), {}}}};
   }
 
   Result<Statement> parse_break(Position at) {
@@ -265,7 +268,7 @@ class Parser : public ExpressionParser {
     std::set<std::string> outer_names = std::exchange(read_names_, {});
     auto body = parse_whole_body(tag, end);
     if (!body) return std::unexpected(std::move(body).error());
-    callable.body = *std::move(body);
+    callable.body.statements = *std::move(body);
     const auto& names = callable.parameters.names;
     const auto is_parameter = [&](std::string_view name) {
       return std::ranges::find(names, name) != names.end();
@@ -368,7 +371,7 @@ class Parser : public ExpressionParser {
 
 }  // namespace
 
-Result<Block> parse_template(std::string_view source) {
+Result<ScopedBlock> parse_template(std::string_view source) {
   AMPHORA_ASSIGN(std::vector<Token> tokens, tokenize(source));
   return Parser(std::move(tokens)).run();
 }

@@ -9,6 +9,6 @@
 namespace amphora::text::jinja {
 
 /// Refuses unknown tags, filters and tests as well as bad syntax; the message names line and column.
-Result<Block> parse_template(std::string_view source);
+Result<ScopedBlock> parse_template(std::string_view source);
 
 }  // namespace amphora::text::jinja

@@ -55,6 +55,8 @@ void append_view(TextBuilder& out, const Value& value) {
 }
 
 void append_namespace(TextBuilder& out, const NamespaceObject& object) {
+  if (object.is_being_shown) return out.append("<Namespace {...}>");
+  object.is_being_shown = true;
   out.append("<Namespace {");
   bool first = true;
   for (const auto& [name, value] : object.attributes) {
@@ -65,6 +67,12 @@ void append_namespace(TextBuilder& out, const NamespaceObject& object) {
     append_repr(out, value);
   }
   out.append("}>");
+  object.is_being_shown = false;
+}
+
+void append_macro(TextBuilder& out, const MacroObject& macro) {
+  const std::string& name = macro.callable->name;
+  out.append("<Macro " + (name.empty() ? std::string("anonymous") : repr_of_text(name)) + ">");
 }
 
 }  // namespace
@@ -116,6 +124,8 @@ std::string repr_of_text(std::string_view text) {
 }
 
 void append_repr(TextBuilder& out, const Value& value) {
+  const TextBuilder::Level level(out);  // namespaces may hold themselves
+  if (!out.ok()) return;
   switch (value.kind()) {
     case Kind::kNone: return out.append("None");
     case Kind::kUndefined: return out.append("Undefined");
@@ -145,18 +155,19 @@ void append_repr(TextBuilder& out, const Value& value) {
                             ? fmt::format("range({}, {})", range.start, range.stop)
                             : fmt::format("range({}, {}, {})", range.start, range.stop, range.step));
     }
-    case Kind::kNamespace: return out.append("<Namespace {...}>");  // it may hold itself
+    case Kind::kNamespace: return append_namespace(out, value.as<NamespaceObject>());
     case Kind::kLoop: {
-      const auto& loop = value.as<LoopObject>();
+      auto& loop = value.as<LoopObject>();
+      if (const Status status = loop.look_ahead(SIZE_MAX); !status) return out.refuse(status.error().message);
       return out.append(fmt::format("<LoopContext {}/{}>", loop.index + 1, loop.items.size()));
     }
-    case Kind::kMacro:
-      return out.append("<Macro " + repr_of_text(value.as<MacroObject>().callable->name) + ">");
-    // Python's has an address, which no template can mean.
+    case Kind::kMacro: return append_macro(out, value.as<MacroObject>());
     case Kind::kIterator:
     case Kind::kFunction:
     case Kind::kCycler:
-    case Kind::kJoiner: return out.append("<" + type_name(value) + " object>");
+    case Kind::kJoiner:
+      return out.refuse("the text of a " + type_name(value) +
+                        " is not supported: Python shows its address, which no template can mean");
   }
 }
 

@@ -45,7 +45,9 @@ Value generate(Runtime& runtime, const Value& source, Visit visit) {
   return runtime.generator(std::move(kept));
 }
 
-Value failed(Runtime& runtime, std::unexpected<Error> error) {
+// Nothing that is wrong with a filter's arguments shows on an empty sequence.
+Value failed(Runtime& runtime, const Value& source, std::unexpected<Error> error) {
+  if (!is_true(source)) return runtime.generator({});
   return runtime.generator({}, std::move(error).error());
 }
 
@@ -57,7 +59,7 @@ Result<Value> map_attribute(Runtime& runtime, const Value& self, Arguments argum
     } else if (name == "default") {
       otherwise = &value;
     } else {
-      return failed(runtime, render_error("Unexpected keyword argument '" + name + "'"));
+      return failed(runtime, self, render_error("Unexpected keyword argument '" + name + "'"));
     }
   }
   AMPHORA_ASSIGN(const AttributePath path, AttributePath::from(runtime, attribute));
@@ -72,12 +74,13 @@ Result<Value> filter_map(Runtime& runtime, const Value& self, Arguments argument
   const bool has_attribute =
       std::ranges::find(arguments.named, "attribute", &NamedValue::first) != arguments.named.end();
   if (arguments.positional.empty() && has_attribute) return map_attribute(runtime, self, arguments);
-  if (arguments.positional.empty()) return failed(runtime, render_error("map requires a filter argument"));
-  const auto filter = function_named(arguments.positional[0], find_filter, "filter");
-  if (!filter) return failed(runtime, std::unexpected(filter.error()));
+  if (arguments.positional.empty())
+    return failed(runtime, self, render_error("map requires a filter argument"));
+  const auto found = function_named(arguments.positional[0], find_filter, "filter");
   const CallArguments rest = without_first(arguments, 1);
   return generate(runtime, self, [&](const Value& item, std::vector<Value>& kept) -> Status {
-    AMPHORA_ASSIGN(Value mapped, (*filter)(runtime, item, rest));
+    AMPHORA_ASSIGN(const NativeFunction filter, found);  // an unknown name harms no empty sequence
+    AMPHORA_ASSIGN(Value mapped, filter(runtime, item, rest));
     kept.push_back(std::move(mapped));
     return {};
   });
@@ -88,19 +91,18 @@ Result<Value> filter_select(Runtime& runtime, const Value& self, Arguments argum
   AttributePath path;
   if (kByAttribute) {
     if (arguments.positional.empty())
-      return failed(runtime, render_error("Missing parameter for attribute name"));
+      return failed(runtime, self, render_error("Missing parameter for attribute name"));
     AMPHORA_ASSIGN(path, AttributePath::from(runtime, &arguments.positional[0]));
   }
   constexpr size_t kTestIndex = kByAttribute ? 1 : 0;
-  NativeFunction test = nullptr;  // without a test: whether the value is true
+  Result<NativeFunction> found = nullptr;  // without a test: whether the value is true
   CallArguments rest;
   if (arguments.positional.size() > kTestIndex) {
-    const auto found = function_named(arguments.positional[kTestIndex], find_test, "test");
-    if (!found) return failed(runtime, std::unexpected(found.error()));
-    test = *found;
+    found = function_named(arguments.positional[kTestIndex], find_test, "test");
     rest = without_first(arguments, kTestIndex + 1);
   }
   return generate(runtime, self, [&](const Value& item, std::vector<Value>& kept) -> Status {
+    AMPHORA_ASSIGN(const NativeFunction test, found);
     AMPHORA_ASSIGN(Value looked_at, path.follow(runtime, item));
     if (test != nullptr) {
       AMPHORA_ASSIGN(looked_at, test(runtime, looked_at, rest));

@@ -125,7 +125,8 @@ Result<Value> filter_sort(Runtime& runtime, const Value& self, Arguments argumen
     }
     keys.push_back(runtime.list(std::move(parts)));
   }
-  AMPHORA_ASSIGN(const auto order, sorted_order(runtime.budget(), keys, bound.flag(0, false)));
+  AMPHORA_ASSIGN(const bool reverse, expect_flag(bound.find(0)));
+  AMPHORA_ASSIGN(const auto order, sorted_order(runtime.budget(), keys, reverse));
   return runtime.list(in_order(items, order));
 }
 
@@ -145,7 +146,8 @@ Result<Value> filter_dict_sort(Runtime& runtime, const Value& self, Arguments ar
     keys.push_back(std::move(sorted_by));
     items.push_back(runtime.tuple({key, value}));
   }
-  AMPHORA_ASSIGN(const auto order, sorted_order(runtime.budget(), keys, bound.flag(2, false)));
+  AMPHORA_ASSIGN(const bool reverse, expect_flag(bound.find(2)));
+  AMPHORA_ASSIGN(const auto order, sorted_order(runtime.budget(), keys, reverse));
   return runtime.list(in_order(items, order));
 }
 

@@ -140,8 +140,9 @@ Result<Value> split_text(Runtime& runtime, const Value& self, Arguments argument
 
 Result<Value> split_text_lines(Runtime& runtime, const Value& self, Arguments arguments) {
   AMPHORA_ASSIGN(const auto bound, bind_arguments("splitlines", arguments, {"keepends"}));
+  AMPHORA_ASSIGN(const bool keeps_ends, expect_flag(bound.find(0)));
   runtime.budget().spend_bytes(self.text().size());
-  return list_of(runtime, split_lines(self.text(), bound.flag(0, false)), self);
+  return list_of(runtime, split_lines(self.text(), keeps_ends), self);
 }
 
 template <bool kFromRight>
@@ -158,6 +159,7 @@ Result<Value> partition(Runtime& runtime, const Value& self, Arguments arguments
                    : std::array<std::string_view, 3>{text, "", ""};
   std::vector<Value> items;
   for (const std::string_view part : parts) items.push_back(same_markup(runtime, std::string(part), self));
+  if (found && !self.is_markup()) items[1] = *bound.find(0);  // the very separator, which may be Markup
   return runtime.tuple(std::move(items));
 }
 
@@ -285,10 +287,15 @@ Result<Value> join_text(Runtime& runtime, const Value& self, Arguments arguments
   AMPHORA_ASSIGN(const std::vector<Value> items, iterate(runtime, *bound.find(0)));
   TextBuilder out(&runtime.budget());
   for (size_t i = 0; i < items.size() && out.ok(); ++i) {
+    if (i != 0) out.append(self.text());
+    if (!items[i].is_string() && self.is_markup()) {
+      AMPHORA_ASSIGN(const std::string text, to_str(runtime.budget(), items[i]));
+      out.append(escape_html(text));
+      continue;
+    }
     if (!items[i].is_string())
       return render_error("sequence item " + std::to_string(i) + ": expected str instance, " +
                           type_name(items[i]) + " found");
-    if (i != 0) out.append(self.text());
     out.append(for_insertion(self, items[i]));
   }
   AMPHORA_TRY(runtime.budget().status());
@@ -308,7 +315,8 @@ Result<Value> justify(Runtime& runtime, const Value& self, Arguments arguments) 
   }
   if (count_code_points(fill) != 1)
     return render_error("The fill character must be exactly one character long");
-  const int64_t missing = width - static_cast<int64_t>(self.as<StringObject>().code_points);
+  const int64_t missing =
+      std::max<int64_t>(0, width) - static_cast<int64_t>(self.as<StringObject>().code_points);
   const auto padding = static_cast<uint64_t>(std::max<int64_t>(0, missing));
   const uint64_t left = kAlignment == Alignment::kLeft ? 0
                         : kAlignment == Alignment::kRight
@@ -326,7 +334,8 @@ Result<Value> fill_with_zeros(Runtime& runtime, const Value& self, Arguments arg
   AMPHORA_ASSIGN(const auto bound, bind_arguments("zfill", arguments, {"width"}, 1));
   AMPHORA_ASSIGN(const int64_t width, expect_integer(*bound.find(0)));
   std::string_view text = self.text();
-  const int64_t missing = width - static_cast<int64_t>(self.as<StringObject>().code_points);
+  const int64_t missing =
+      std::max<int64_t>(0, width) - static_cast<int64_t>(self.as<StringObject>().code_points);
   TextBuilder out(&runtime.budget());
   if (text.starts_with('+') || text.starts_with('-')) {
     out.append(text[0]);

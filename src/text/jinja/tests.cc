@@ -90,13 +90,21 @@ Result<Value> is_same(Runtime& /*runtime*/, const Value& self, Arguments argumen
   return Value::boolean(equal(nullptr, self, other));
 }
 
+// The names of filters and tests are keys of a dict.
+Status check_hashable(const Value& name) {
+  if (!hash_value(name)) return render_error("unhashable type: '" + type_name(name) + "'");
+  return {};
+}
+
 Result<Value> is_filter(Runtime& /*runtime*/, const Value& self, Arguments arguments) {
   AMPHORA_TRY(bind_arguments("filter", arguments, {}));
+  AMPHORA_TRY(check_hashable(self));
   return Value::boolean(self.is_string() && find_filter(self.text()) != nullptr);
 }
 
 Result<Value> is_test(Runtime& /*runtime*/, const Value& self, Arguments arguments) {
   AMPHORA_TRY(bind_arguments("test", arguments, {}));
+  AMPHORA_TRY(check_hashable(self));
   return Value::boolean(self.is_string() && find_test(self.text()) != nullptr);
 }
 

@@ -156,7 +156,6 @@ Result<Value> filter_indent(Runtime& runtime, const Value& self, Arguments argum
 Result<Value> filter_truncate(Runtime& runtime, const Value& self, Arguments arguments) {
   AMPHORA_ASSIGN(const auto bound,
                  bind_arguments("truncate", arguments, {"length", "killwords", "end", "leeway"}));
-  AMPHORA_TRY(expect_string(self, "truncate() operand"));
   int64_t length = 255, leeway = 5;
   if (const Value* value = bound.find(0)) {
     AMPHORA_ASSIGN(length, expect_integer(*value));
@@ -171,9 +170,10 @@ Result<Value> filter_truncate(Runtime& runtime, const Value& self, Arguments arg
     return render_error("expected length >= " + std::to_string(end_length) + ", got " +
                         std::to_string(length));
   if (leeway < 0) return render_error("expected leeway >= 0, got " + std::to_string(leeway));
-  const auto& string = self.as<StringObject>();
-  if (string.code_points <= static_cast<uint64_t>(length) + static_cast<uint64_t>(leeway)) return self;
-  std::string_view kept = self.text();
+  const auto own_length = length_of(self);
+  if (!own_length) return render_error("object of type '" + type_name(self) + "' has no len()");
+  if (*own_length <= static_cast<uint64_t>(length) + static_cast<uint64_t>(leeway)) return self;
+  AMPHORA_ASSIGN(std::string_view kept, expect_string(self, "truncate() operand"));
   kept = kept.substr(0, offset_of_code_point(kept, static_cast<size_t>(length - end_length)));
   if (!bound.flag(1, false)) kept = kept.substr(0, kept.rfind(' '));  // npos: all of it
   return apply_binary(runtime, BinaryOperator::kAdd, same_markup(runtime, std::string(kept), self), end);

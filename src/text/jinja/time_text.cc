@@ -43,9 +43,27 @@ Result<Moment> moment_of(int64_t unix_seconds) {
                 in_day % 60};
 }
 
-// A number, padded unless the directive has a '-'.
-std::string padded(unsigned value, int width, bool pads, char fill = '0') {
-  if (!pads) return std::to_string(value);
+// The year and week of ISO 8601: weeks begin on Monday and belong to the year of their Thursday.
+struct IsoWeek {
+  int year;
+  unsigned week;  ///< from 1
+};
+
+IsoWeek iso_week_of(const Moment& moment) {
+  using namespace std::chrono;
+  const unsigned monday_based = (moment.weekday + 6) % 7;
+  const sys_days date{year{moment.year} / month{moment.month} / moment.day};
+  const sys_days thursday = date + days{3 - static_cast<int>(monday_based)};
+  const year_month_day calendar{thursday};
+  const auto day_of_year = (thursday - sys_days{calendar.year() / January / 1}).count();
+  return {static_cast<int>(calendar.year()), static_cast<unsigned>(day_of_year / 7 + 1)};
+}
+
+// What a flag makes of a directive's own padding.
+std::string padded(unsigned value, int width, char flag, char fill = '0') {
+  if (flag == '-') return std::to_string(value);
+  if (flag == '_') fill = ' ';
+  if (flag == '0') fill = '0';
   return fill == '0' ? fmt::format("{:0{}}", value, width) : fmt::format("{:{}}", value, width);
 }
 
@@ -60,18 +78,19 @@ class TimeFormatter {
         out_.append(format[offset++]);
         continue;
       }
-      const bool pads = offset + 1 >= format.size() || format[offset + 1] != '-';
-      const size_t letter = offset + (pads ? 1 : 2);
-      if (letter >= format.size() || !append_directive(format[letter], pads)) {
+      const bool has_flag =
+          offset + 1 < format.size() && std::string_view("-_0").contains(format[offset + 1]);
+      const size_t letter = offset + (has_flag ? 2 : 1);
+      if (letter >= format.size() || !append_directive(format[letter], has_flag ? format[offset + 1] : '\0'))
         out_.append(format.substr(offset, letter + 1 - offset));
-      }
       offset = letter + 1;
     }
   }
   std::string take() { return out_.take(); }
 
  private:
-  bool append_directive(char letter, bool pads) {
+  // False if there is no such directive. Flags mean nothing to those that are made of others.
+  bool append_directive(char letter, char flag) {
     const unsigned hour12 = moment_.hour % 12 == 0 ? 12 : moment_.hour % 12;
     const auto year = static_cast<unsigned>(moment_.year);
     const unsigned monday_based = (moment_.weekday + 6) % 7;
@@ -82,37 +101,53 @@ class TimeFormatter {
       case 'h': out_.append(kMonths[moment_.month - 1].substr(0, 3)); return true;
       case 'B': out_.append(kMonths[moment_.month - 1]); return true;
       case 'c': append_all("%a %b %e %H:%M:%S %Y"); return true;
-      case 'd': out_.append(padded(moment_.day, 2, pads)); return true;
+      case 'C': out_.append(padded(year / 100, 2, flag)); return true;
+      case 'd': out_.append(padded(moment_.day, 2, flag)); return true;
       case 'D':
       case 'x': append_all("%m/%d/%y"); return true;
-      case 'e': out_.append(padded(moment_.day, 2, pads, ' ')); return true;
-      case 'f': out_.append("000000"); return true;
+      case 'e': out_.append(padded(moment_.day, 2, flag, ' ')); return true;
+      case 'f': out_.append(flag == '\0' ? "000000" : std::string{'%', flag, 'f'}); return true;
       case 'F': append_all("%Y-%m-%d"); return true;
-      case 'H': out_.append(padded(moment_.hour, 2, pads)); return true;
-      case 'I': out_.append(padded(hour12, 2, pads)); return true;
-      case 'j': out_.append(padded(moment_.day_of_year + 1, 3, pads)); return true;
-      case 'm': out_.append(padded(moment_.month, 2, pads)); return true;
-      case 'M': out_.append(padded(moment_.minute, 2, pads)); return true;
+      case 'g':
+        out_.append(padded(static_cast<unsigned>(iso_week_of(moment_).year % 100), 2, flag));
+        return true;
+      case 'G': out_.append(std::to_string(iso_week_of(moment_).year)); return true;
+      case 'H': out_.append(padded(moment_.hour, 2, flag)); return true;
+      case 'I': out_.append(padded(hour12, 2, flag)); return true;
+      case 'j': out_.append(padded(moment_.day_of_year + 1, 3, flag)); return true;
+      case 'k': out_.append(padded(moment_.hour, 2, flag, ' ')); return true;
+      case 'l': out_.append(padded(hour12, 2, flag, ' ')); return true;
+      case 'm': out_.append(padded(moment_.month, 2, flag)); return true;
+      case 'M': out_.append(padded(moment_.minute, 2, flag)); return true;
       case 'n': out_.append('\n'); return true;
       case 'p': out_.append(moment_.hour < 12 ? "AM" : "PM"); return true;
+      case 'P': out_.append(moment_.hour < 12 ? "am" : "pm"); return true;
       case 'r': append_all("%I:%M:%S %p"); return true;
       case 'R': append_all("%H:%M"); return true;
       case 's': out_.append(std::to_string(unix_seconds_)); return true;
-      case 'S': out_.append(padded(moment_.second, 2, pads)); return true;
+      case 'S': out_.append(padded(moment_.second, 2, flag)); return true;
       case 't': out_.append('\t'); return true;
       case 'T':
       case 'X': append_all("%H:%M:%S"); return true;
       case 'u': out_.append(std::to_string(monday_based + 1)); return true;
-      case 'U': out_.append(padded((moment_.day_of_year + 7 - moment_.weekday) / 7, 2, pads)); return true;
+      case 'U': out_.append(padded((moment_.day_of_year + 7 - moment_.weekday) / 7, 2, flag)); return true;
+      case 'V': out_.append(padded(iso_week_of(moment_).week, 2, flag)); return true;
       case 'w': out_.append(std::to_string(moment_.weekday)); return true;
-      case 'W': out_.append(padded((moment_.day_of_year + 7 - monday_based) / 7, 2, pads)); return true;
-      case 'y': out_.append(padded(year % 100, 2, pads)); return true;
+      case 'W': out_.append(padded((moment_.day_of_year + 7 - monday_based) / 7, 2, flag)); return true;
+      case 'y': out_.append(padded(year % 100, 2, flag)); return true;
       case 'Y': out_.append(std::to_string(moment_.year)); return true;
       case 'z':
       case 'Z': return true;  // empty: Python's now() knows no zone
       case '%': out_.append('%'); return true;
-      default: return false;
+      default: return append_unknown(letter);
     }
+  }
+
+  // The C library's modifiers, flags for case and widths; any other letter stands as it is.
+  bool append_unknown(char letter) {
+    if (!std::string_view("EO^#+123456789-_0").contains(letter)) return false;
+    out_.refuse(std::string("'%") + letter + "' in a time format is not supported");
+    return true;
   }
 
   TextBuilder out_;

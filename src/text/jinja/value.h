@@ -163,6 +163,7 @@ struct NamespaceObject : Object {
   const Value* find(std::string_view name) const;
   void set(std::string_view name, Value value);
   std::vector<NamedValue> attributes;
+  mutable bool is_being_shown = false;  ///< within repr(), where it may meet itself
 
  private:
   Budget* budget_;
