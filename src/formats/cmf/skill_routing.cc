@@ -6,8 +6,9 @@
 #include <cmath>
 #include <numeric>
 
+#include "base/base64.h"
+#include "base/byte_reader.h"
 #include "base/half.h"
-#include "formats/cmf/base64.h"
 #include "formats/cmf/schema.h"
 
 namespace amphora::cmf {
@@ -17,10 +18,11 @@ constexpr double kLeastNorm = 1e-12;
 
 /// The f16 values of a text that open has found to be well-formed.
 std::vector<double> values_of(const json::Value& text) {
-  const std::vector<uint8_t> bytes = decode_base64(text.text()).value_or(std::vector<uint8_t>());
+  const std::string decoded = decode_base64(text.text()).value_or("");
+  const Bytes bytes = as_bytes(decoded);
   std::vector<double> values(bytes.size() / 2);
   for (size_t i = 0; i < values.size(); ++i)
-    values[i] = half_to_float(static_cast<uint16_t>(bytes[2 * i] | bytes[2 * i + 1] << 8));
+    values[i] = half_to_float(load_little_endian<uint16_t>(bytes.data() + 2 * i));
   return values;
 }
 

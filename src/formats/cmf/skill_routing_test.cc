@@ -3,7 +3,6 @@
 
 #include <gtest/gtest.h>
 
-#include "formats/cmf/base64.h"
 #include "formats/cmf/testing/files.h"
 
 namespace amphora::cmf {
@@ -90,22 +89,6 @@ TEST(SkillRouting, ASkillWithoutSelectionIsNotFound) {
   const auto without = CmfFile::open(test_data("cmf_strict/golden/shapes.cmf"));
   ASSERT_TRUE(without);
   EXPECT_FALSE(selection_of(without->header(), "alpha"));
-}
-
-TEST(Base64, DecodesTheExamplesOfRfc4648) {
-  const std::pair<const char*, const char*> kExamples[] = {
-      {"", ""}, {"Zg==", "f"}, {"Zm8=", "fo"}, {"Zm9v", "foo"}, {"Zm9vYg==", "foob"}, {"Zm9vYmFy", "foobar"}};
-  for (const auto& [text, bytes] : kExamples) {
-    const auto decoded = decode_base64(text);
-    ASSERT_TRUE(decoded) << text;
-    EXPECT_EQ(std::string(decoded->begin(), decoded->end()), bytes);
-  }
-}
-
-TEST(Base64, RefusesEveryOtherText) {
-  for (const char* text :
-       {"Z", "Zg", "Zg=", "Zh==", "Zm9=", "Zg==Zg==", "Zm9v\n", "Zm-_", "====", "Zm9vZ===", "Zg =", "=Zm9"})
-    EXPECT_FALSE(decode_base64(text)) << text;
 }
 
 }  // namespace

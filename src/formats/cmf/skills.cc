@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <unordered_map>
 
-#include "formats/cmf/base64.h"
+#include "base/base64.h"
 #include "formats/cmf/schema.h"
 
 namespace amphora::cmf {
@@ -86,7 +86,7 @@ class SkillsReader {
     if (!bytes) return bad(path, "not canonical base64");
     if (bytes->size() % 2 != 0) return bad(path, "an odd number of bytes");
     for (size_t i = 1; i < bytes->size(); i += 2)
-      if (((*bytes)[i] & 0x7Cu) == 0x7Cu)
+      if ((static_cast<uint8_t>((*bytes)[i]) & 0x7Cu) == 0x7Cu)
         return bad(path, "value " + std::to_string(i / 2) + " is not finite");
     return bytes->size() / 2;
   }

@@ -5,7 +5,7 @@
 #include <cstddef>
 #include <optional>
 
-#include "text/tokenizer/base64.h"
+#include "base/base64.h"
 #include "text/tokenizer/byte_alphabet.h"
 #include "text/tokenizer/character_classes.h"
 #include "text/tokenizer/charsmap.h"

@@ -3,7 +3,6 @@
 
 #include <gtest/gtest.h>
 
-#include "text/tokenizer/base64.h"
 #include "text/tokenizer/grapheme.h"
 #include "text/tokenizer/serde_number.h"
 
@@ -104,15 +103,6 @@ TEST(Charsmap, EndsOnATableThatRunsInACircle) {
   ASSERT_TRUE(map) << map.error().message;
   EXPECT_EQ(map->find_shortest(std::string(1000, 'a')), std::nullopt);
   EXPECT_FALSE(map->find_longest(std::string(1000, 'a')));
-}
-
-// Values by CPython's base64.b64decode(validate=True).
-TEST(Base64, ReadsTheStandardAlphabetAlone) {
-  EXPECT_EQ(decode_base64(""), "");
-  EXPECT_EQ(decode_base64("aGk="), "hi");
-  EXPECT_EQ(decode_base64("+/8A"), std::string("\xFB\xFF\0", 3));
-  for (const char* bad : {"a", "aGk", "aGk-", "aG=k", "a===", "aGl=", "aG k", "====", "aGk=aGk="})
-    EXPECT_EQ(decode_base64(bad), std::nullopt) << bad;
 }
 
 // The breaks that Unicode annex 29 gives.

@@ -1,9 +1,9 @@
-// Base64.
-#include "text/tokenizer/base64.h"
+// Takes six bits a digit; bits that no byte holds must be zero.
+#include "base/base64.h"
 
 #include <cstdint>
 
-namespace amphora::text {
+namespace amphora {
 namespace {
 
 int digit_of(char c) {
@@ -36,4 +36,4 @@ std::optional<std::string> decode_base64(std::string_view text) {
   return bytes;
 }
 
-}  // namespace amphora::text
+}  // namespace amphora
