@@ -523,7 +523,7 @@ STRICTER = [
     # length, indent of a tojson() without items.
     (r"cannot be interpreted as an integer|indent is too large|separators must be two strings|truncate\(\) end must be str", "argument of a wrong type, unused"),
     (r"has no element|is undefined", "attribute of an undefined value that Python hides: .__class__"),
-    (r"Unknown format code 'z'", "format option z"),
+    (r"Unknown format code 'z'|Invalid format specifier", "format option z"),
 ]
 
 

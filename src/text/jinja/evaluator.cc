@@ -285,6 +285,7 @@ Result<Value> Evaluator::call_loop(const LoopObject& loop, const CallArguments& 
 }
 
 Result<Value> Evaluator::call_macro(const MacroObject& macro, CallArguments arguments) {
+  const DepthGuard depth(depth_);
   const std::shared_ptr<const Callable> callable = macro.callable;
   const auto kept = std::ranges::find(kept_scopes_, macro.defined_in, &std::shared_ptr<Scope>::get);
   TextBuilder text(&budget());

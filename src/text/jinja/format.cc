@@ -74,13 +74,16 @@ class PercentFormatter {
     return arguments_.is(Kind::kTuple) ? arguments_.items()[index] : arguments_;
   }
 
-  // A width or precision: digits, or * for an argument.
-  Result<std::optional<uint64_t>> take_size() {
+  // A width or precision: digits, or * for an argument. A negative one is no precision, and a width on the
+  // left.
+  Result<std::optional<uint64_t>> take_size(bool& is_negative) {
     if (offset_ < text_.size() && text_[offset_] == '*') {
       ++offset_;
       AMPHORA_ASSIGN(const Value value, take());
       if (!value.is_integral()) return render_error("* wants int");
-      return static_cast<uint64_t>(std::clamp<int64_t>(value.as_integer(), 0, kMaxTextBytes));
+      is_negative = value.as_integer() < 0;
+      const int64_t size = std::clamp<int64_t>(value.as_integer(), -int64_t{kMaxTextBytes}, kMaxTextBytes);
+      return static_cast<uint64_t>(is_negative ? -size : size);
     }
     return take_number(text_, offset_);
   }
@@ -119,12 +122,15 @@ class PercentFormatter {
       else if (flag != ' ')
         break;
     }
-    AMPHORA_ASSIGN(const auto width, take_size());
+    bool is_left = false;
+    AMPHORA_ASSIGN(const auto width, take_size(is_left));
     spec.width = width.value_or(0);
+    if (is_left) spec.align = '<';
     if (offset_ < text_.size() && text_[offset_] == '.') {
       ++offset_;
-      AMPHORA_ASSIGN(const auto precision, take_size());
-      spec.precision = precision.value_or(0);
+      bool is_none = false;
+      AMPHORA_ASSIGN(const auto precision, take_size(is_none));
+      spec.precision = is_none ? 0 : precision.value_or(0);
     }
     while (offset_ < text_.size() &&
            (text_[offset_] == 'h' || text_[offset_] == 'l' || text_[offset_] == 'L'))

@@ -38,6 +38,7 @@ std::vector<Hostile> hostile_templates() {
       {"macros that call each other",
        "{% macro a() %}{{ b() }}{% endmacro %}{% macro b() %}{{ a() }}{% endmacro %}{{ a() }}",
        "recursion levels"},
+      {"macro whose default calls it", "{% macro f(a=f()) %}{% endmacro %}{{ f() }}", "recursion levels"},
       {"range of a billion", "{% for i in range(10**9) %}{% endfor %}", "Range too big"},
       {"nested parentheses", "{{ " + repeated("(", 5000) + "1" + repeated(")", 5000) + " }}",
        "nesting levels"},

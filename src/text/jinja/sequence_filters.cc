@@ -239,14 +239,16 @@ Result<Value> filter_batch(Runtime& runtime, const Value& self, Arguments argume
   AMPHORA_ASSIGN(const auto bound, bind_arguments("batch", arguments, {"linecount", "fill_with"}, 1));
   AMPHORA_ASSIGN(const int64_t size, expect_integer(*bound.find(0)));
   AMPHORA_ASSIGN(const std::vector<Value> items, iterate(runtime, self));
-  // Jinja compares the length with linecount after each item, so a size below one never splits.
+  // Jinja compares the length with linecount before each item: zero is reached once, by the empty list, and
+  // what is below is never reached.
   const size_t step = size > 0 ? static_cast<size_t>(size) : std::max<size_t>(1, items.size());
   std::vector<Value> batches;
+  if (size == 0 && !items.empty()) batches.push_back(runtime.list({}));
   for (size_t begin = 0; begin < items.size(); begin += step) {
     const size_t end = step < items.size() - begin ? begin + step : items.size();
     std::vector<Value> batch(items.begin() + static_cast<ptrdiff_t>(begin),
                              items.begin() + static_cast<ptrdiff_t>(end));
-    if (const Value* fill = bound.find_present(1); fill != nullptr && batch.size() < step) {
+    if (const Value* fill = bound.find_present(1); fill != nullptr && size > 0 && batch.size() < step) {
       if (!runtime.budget().allows(std::min<uint64_t>(step, kMaxLiveBytes) * sizeof(Value)))
         return runtime.budget().error();
       batch.resize(step, *fill);

@@ -353,6 +353,7 @@ Result<Value> expand_tabs(Runtime& runtime, const Value& self, Arguments argumen
   if (const Value* value = bound.find(0)) {
     AMPHORA_ASSIGN(tab_size, expect_integer(*value));
   }
+  if (tab_size > INT32_MAX || tab_size < INT32_MIN) return render_error("int too large to convert to C int");
   TextBuilder out(&runtime.budget());
   const std::string_view text = self.text();
   int64_t column = 0;

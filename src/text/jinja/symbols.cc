@@ -173,7 +173,9 @@ class Recorder {
 // Goes through the scopes from the outside in: a scope's names depend on all names of those around it.
 class ScopeWalker {
  public:
-  explicit ScopeWalker(const Symbols* parent) : symbols_(parent) {}
+  explicit ScopeWalker(ScopeWalker* outer) : symbols_(outer == nullptr ? nullptr : &outer->symbols_) {
+    if (outer != nullptr) outer->has_inner_ = true;
+  }
 
   Recorder recorder() { return Recorder(symbols_); }
   void declare_parameter(const std::string& name) { symbols_.declare_parameter(name); }
@@ -183,8 +185,9 @@ class ScopeWalker {
     finish_recorded(scope);
   }
   void finish_recorded(ScopedBlock& scope) {
-    scope.undefined_names = symbols_.undefined_names();
     walk(scope.statements);
+    // In the scope itself, assignments come first: only a scope within can read too early.
+    if (has_inner_) scope.undefined_names = symbols_.undefined_names();
   }
 
  private:
@@ -201,20 +204,20 @@ class ScopeWalker {
     walk(node.otherwise);
   }
   void walk(For& node) {
-    ScopeWalker body(&symbols_);
+    ScopeWalker body(this);
     body.declare_parameter("loop");
     body.recorder().declare_parameters(node.target);
     body.finish(node.body);
-    ScopeWalker(&symbols_).finish(node.otherwise);
+    ScopeWalker(this).finish(node.otherwise);
   }
-  void walk(SetBlock& node) { ScopeWalker(&symbols_).finish(node.body); }
+  void walk(SetBlock& node) { ScopeWalker(this).finish(node.body); }
   void walk(With& node) {
-    ScopeWalker body(&symbols_);
+    ScopeWalker body(this);
     for (const auto& [target, value] : node.assignments) body.recorder().declare_parameters(target);
     body.finish(node.body);
   }
   void walk(FilterBlock& node) {
-    ScopeWalker body(&symbols_);
+    ScopeWalker body(this);
     body.recorder().visit(node.body.statements);
     body.recorder().visit(node.filter);
     body.finish_recorded(node.body);
@@ -222,7 +225,7 @@ class ScopeWalker {
   void walk(MacroDefinition& node) { walk(*node.macro); }
   void walk(CallBlock& node) { walk(*node.caller); }
   void walk(Callable& callable) {
-    ScopeWalker body(&symbols_);
+    ScopeWalker body(this);
     for (const std::string& name : callable.parameters.names) body.declare_parameter(name);
     for (const ExpressionPtr& value : callable.parameters.defaults) body.recorder().visit(value);
     if (callable.uses_caller) body.declare_parameter("caller");
@@ -230,9 +233,10 @@ class ScopeWalker {
     if (callable.uses_varargs) body.declare_parameter("varargs");
     body.finish(callable.body);
   }
-  void walk(Generation& node) { ScopeWalker(&symbols_).finish(node.body); }
+  void walk(Generation& node) { ScopeWalker(this).finish(node.body); }
 
   Symbols symbols_;
+  bool has_inner_ = false;
 };
 
 }  // namespace
