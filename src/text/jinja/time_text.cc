@@ -52,7 +52,7 @@ struct IsoWeek {
 IsoWeek iso_week_of(const Moment& moment) {
   using namespace std::chrono;
   const unsigned monday_based = (moment.weekday + 6) % 7;
-  const sys_days date{year{moment.year} / month{moment.month} / moment.day};
+  const sys_days date{year{moment.year} / month{moment.month} / day{moment.day}};
   const sys_days thursday = date + days{3 - static_cast<int>(monday_based)};
   const year_month_day calendar{thursday};
   const auto day_of_year = (thursday - sys_days{calendar.year() / January / 1}).count();
