@@ -51,8 +51,9 @@ json::Value mask_value(const cmf::CmfFile& file, const cmf::Mask& mask, const js
                            {"neurons", share_value(mask.ffn.count(), mask.ffn.rows() * mask.ffn.width())},
                            {"heads", share_value(mask.heads.count(), heads)},
                            {"layers", share_value(mask.gates.count(), arch.num_layers)}});
-  if (mask.has_expert_fields)
-    value.set("experts", share_value(mask.experts.count(), mask.experts.rows() * mask.experts.width()));
+  value.set("experts", mask.has_expert_fields
+                           ? share_value(mask.experts.count(), mask.experts.rows() * mask.experts.width())
+                           : json::Value());
   return value;
 }
 
@@ -103,7 +104,7 @@ json::Value skill_value(const cmf::CmfFile& file, const cmf::SkillRecord& skill)
                                            {"tensors", count_value(tensors)},
                                            {"bytes", count_value(bytes)},
                                            {"selectable", json::Value::boolean(skill.selectable)}});
-  if (skill.base_dir_hash) value.set("base_dir_hash", text_value(*skill.base_dir_hash));
+  value.set("base_dir_hash", skill.base_dir_hash ? text_value(*skill.base_dir_hash) : json::Value());
   return value;
 }
 

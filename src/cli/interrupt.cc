@@ -12,6 +12,7 @@
 
 #include "amphora/result.h"
 #include "base/file.h"
+#include "base/naming.h"
 
 namespace amphora::cli {
 namespace {
@@ -30,6 +31,7 @@ void wait_for_signals(sigset_t signals) {
         continue;
       }
     }
+    const std::lock_guard naming(naming_mutex());
     remove_unfinished_files();
     _exit(kInterruptedStatus);
   }

@@ -134,6 +134,9 @@ int main(int argc, char** argv) {
   } catch (const std::bad_alloc&) {
     amphora::cli::print_error("amphora: out of memory\n");
     return amphora::exit_status(amphora::Fault::kIo);
+  } catch (const std::system_error& error) {
+    amphora::cli::print_error(fmt::format("amphora: the system refuses: {}\n", error.what()));
+    return amphora::exit_status(amphora::Fault::kIo);
   } catch (const std::exception& exception) {
     amphora::cli::print_error(fmt::format("amphora: internal error: {}\n", exception.what()));
     return 1;

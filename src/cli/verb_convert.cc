@@ -1,6 +1,8 @@
 // `convert`: a model of another ecosystem, or another CMF file, becomes a .cmf file.
+#include <algorithm>
 #include <compare>
 #include <filesystem>
+#include <iterator>
 #include <map>
 #include <optional>
 
@@ -11,6 +13,7 @@
 #include "cli/print.h"
 #include "cli/shard_limit.h"
 #include "cli/verb.h"
+#include "cli/written_files.h"
 #include "package/convert.h"
 #include "quant/codec.h"
 
@@ -198,6 +201,7 @@ Result<int> run_conversion(const Arguments& arguments, const Globals& globals) {
                  convert(*package, arguments.out, options, writing.function()));
   notes.insert(notes.end(), report.notes.begin(), report.notes.end());
   if (!report.files.empty()) AMPHORA_TRY(note_what_cannot_run(report.files.front().path, notes));
+  std::ranges::move(signature_notes(report.files), std::back_inserter(notes));
   for (const std::string& note : notes) print_note(globals, note);
   if (globals.json) {
     print_json_line(report_value(report, notes));

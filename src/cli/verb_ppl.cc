@@ -32,24 +32,32 @@ Result<std::vector<TokenId>> read_ids(const Arguments& arguments, const LoadedMo
 }
 
 /// Opened before the model runs: what cannot be written is refused before the work, not after it.
-Result<std::optional<AtomicFile>> create_importance_file(const std::string& path, const Package& package) {
+Result<std::optional<AtomicFile>> create_importance_file(const Arguments& arguments, const Package& package) {
+  const std::string& path = arguments.importance_out;
   if (path.empty()) return std::nullopt;
+  std::vector<std::filesystem::path> inputs = {arguments.file, arguments.tokens_file, arguments.reference};
+  for (const PackageTensor& tensor : package.tensors) inputs.push_back(tensor.file);
   std::error_code absent;
-  for (const PackageTensor& tensor : package.tensors)
-    if (std::filesystem::equivalent(path, tensor.file, absent))
-      return fail(Fault::kUsage, fmt::format("--imatrix-out would replace the model's file {}", path));
+  for (const std::filesystem::path& input : inputs)
+    if (!input.empty() && std::filesystem::equivalent(path, input, absent))
+      return fail(Fault::kUsage, fmt::format("--imatrix-out would replace {}, which is being read", path));
   AMPHORA_ASSIGN(AtomicFile file, AtomicFile::create(path));
   return file;
 }
 
-/// Runs the same ids through MODEL and, as the truth, through the model to compare with.
-Result<std::optional<Divergence>> compare(const Arguments& arguments, const Globals& globals,
-                                          Session& candidate, std::span<const TokenId> ids,
-                                          const InterruptScope& interrupt) {
-  if (arguments.reference.empty()) return std::nullopt;
+/// The model to compare with, opened before anything runs; empty if there is none.
+Result<LoadedModel> load_reference(const Arguments& arguments, const Globals& globals) {
+  if (arguments.reference.empty()) return LoadedModel{};
   SessionArguments of_reference = arguments.session;
   of_reference.model = arguments.reference;
-  AMPHORA_ASSIGN(const LoadedModel reference, load_model(globals, of_reference));
+  return load_model(globals, of_reference);
+}
+
+/// Runs the same ids through MODEL and, as the truth, through the model to compare with.
+Result<std::optional<Divergence>> compare(const LoadedModel& reference, const Globals& globals,
+                                          Session& candidate, std::span<const TokenId> ids,
+                                          const InterruptScope& interrupt) {
+  if (!reference.session) return std::nullopt;
   ProgressBar bar("compare (tokens)", globals.quiet || globals.json);
   PerplexityOptions options;
   options.progress = bar.function();
@@ -98,8 +106,9 @@ Result<int> show_perplexity(const Arguments& arguments, const Globals& globals) 
   if (!arguments.reference.empty() && arguments.stride != 0)
     return fail(Fault::kUsage, "--compare runs windows that do not overlap: leave --stride out");
   AMPHORA_ASSIGN(const LoadedModel loaded, load_model(globals, arguments.session));
+  AMPHORA_ASSIGN(const LoadedModel reference, load_reference(arguments, globals));
   AMPHORA_ASSIGN(const std::vector<TokenId> ids, read_ids(arguments, loaded));
-  AMPHORA_ASSIGN(auto importance_file, create_importance_file(arguments.importance_out, *loaded.package));
+  AMPHORA_ASSIGN(auto importance_file, create_importance_file(arguments, *loaded.package));
   ImportanceCollector collector(*loaded.package);
   if (importance_file) loaded.session->observe_inputs(&collector);
   const InterruptScope interrupt;
@@ -111,7 +120,7 @@ Result<int> show_perplexity(const Arguments& arguments, const Globals& globals) 
     AMPHORA_TRY(write_importance(collector.importance(), *importance_file));
     AMPHORA_TRY(importance_file->commit());
   }
-  const auto compared = compare(arguments, globals, *loaded.session, ids, interrupt);
+  const auto compared = compare(reference, globals, *loaded.session, ids, interrupt);
   if (interrupt.token().stop_requested()) return kInterruptedStatus;
   AMPHORA_ASSIGN(const std::optional<Divergence> found, compared);
   if (globals.json)
@@ -130,7 +139,8 @@ Action declare(CLI::App& app, const Globals& globals) {
       "--imatrix-out", arguments->importance_out,
       "write how much each input column of every matrix counts in this text, for 'convert --imatrix'");
   app.add_option("--compare", arguments->reference,
-                 "another model of the same vocabulary, taken as the truth: how far is MODEL from it?");
+                 "another model of the same vocabulary, taken as the truth: how far is MODEL from it?")
+      ->check([](const std::string& path) { return std::string(path.empty() ? "no model given" : ""); });
   app.add_option("--stride", arguments->stride, "from one window's start to the next (default: the context)");
   return [arguments, &globals] { return show_perplexity(*arguments, globals); };
 }

@@ -42,6 +42,14 @@ json::Value report_value(const std::string& file, const cmf::VerifyReport& repor
        {"public_key", report.signer ? text_value(crypto::to_hex(*report.signer)) : json::Value()}});
 }
 
+// The status of a file that was judged: its first error decides.
+int status_of(const cmf::VerifyReport& report) {
+  for (const cmf::Finding& finding : report.findings) {
+    if (finding.level() == cmf::Level::kError) return exit_status(fault_of(finding.code));
+  }
+  return 0;
+}
+
 void print_report(const std::string& file, const cmf::VerifyReport& report, bool quiet) {
   for (const cmf::Finding& finding : report.findings) {
     if (quiet && finding.level() == cmf::Level::kNote) continue;
@@ -49,16 +57,18 @@ void print_report(const std::string& file, const cmf::VerifyReport& report, bool
     print(fmt::format("{}: {}: {}\n", printable(file), name_of(finding.level()), describe(error)));
   }
   const std::string signer = report.signer ? ", by " + crypto::to_hex(*report.signer) : "";
-  print(fmt::format("{}: {}, signature: {}{}\n", printable(file), report.valid() ? "valid" : "INVALID",
+  const bool unsupported = status_of(report) == exit_status(Fault::kUnsupported);
+  print(fmt::format("{}: {}, signature: {}{}\n", printable(file),
+                    report.valid() ? "valid"
+                    : unsupported  ? "UNSUPPORTED"
+                                   : "INVALID",
                     name_of(report.signature), signer));
 }
 
-// The status of a file that was judged: its first error decides.
-int status_of(const cmf::VerifyReport& report) {
-  for (const cmf::Finding& finding : report.findings) {
-    if (finding.level() == cmf::Level::kError) return exit_status(fault_of(finding.code));
-  }
-  return 0;
+// Of several files: one that is invalid decides, then one that is unsupported, then one that cannot be read.
+int worse(int a, int b) {
+  const int invalid = exit_status(Fault::kCorrupt);
+  return a == invalid || b == invalid ? invalid : std::max(a, b);
 }
 
 Result<int> verify_files(const Arguments& arguments, const Globals& globals) {
@@ -75,7 +85,7 @@ Result<int> verify_files(const Arguments& arguments, const Globals& globals) {
     if (!report) {
       if (arguments.files.size() == 1) return std::unexpected(report.error());
       print_error(fmt::format("amphora verify: {}\n", describe(report.error())));
-      worst = std::max(worst, exit_status(report.error().fault));
+      worst = worse(worst, exit_status(report.error().fault));
       continue;
     }
     if (globals.json) {
@@ -83,7 +93,7 @@ Result<int> verify_files(const Arguments& arguments, const Globals& globals) {
     } else {
       print_report(file, *report, globals.quiet);
     }
-    worst = std::max(worst, status_of(*report));
+    worst = worse(worst, status_of(*report));
   }
   return worst;
 }

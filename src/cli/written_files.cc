@@ -5,13 +5,22 @@
 
 namespace amphora::cli {
 
+std::vector<std::string> signature_notes(std::span<const OutputFile> files) {
+  std::vector<std::string> notes;
+  for (const OutputFile& file : files) {
+    const std::string signature = file.path.string() + ".sig";
+    std::error_code ignored;
+    if (std::filesystem::exists(signature, ignored))
+      notes.push_back(fmt::format("{} is older than the file that was written: sign that again", signature));
+  }
+  return notes;
+}
+
 void print_written_files(std::span<const OutputFile> files, const Globals& globals) {
+  for (const std::string& note : signature_notes(files)) print_note(globals, note);
   std::vector<json::Value> rows;
   for (const OutputFile& file : files) {
     const std::string path = file.path.string();
-    std::error_code ignored;
-    if (std::filesystem::exists(path + ".sig", ignored))
-      print_note(globals, fmt::format("{}.sig does not sign the new file: sign it again", path));
     if (globals.json)
       rows.push_back(json::Value::object({{"file", text_value(path)}, {"bytes", count_value(file.bytes)}}));
     else if (!globals.quiet)

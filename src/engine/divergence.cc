@@ -1,6 +1,8 @@
 // Both models run the same few positions in turn, so that only those positions' distributions are in memory.
 #include "engine/divergence.h"
 
+#include "engine/token_ids.h"
+
 #include <algorithm>
 #include <cmath>
 #include <string>
@@ -110,6 +112,7 @@ Result<Divergence> divergence(Session& reference, Session& candidate, std::span<
     return fail(Fault::kUsage, "a window of " + std::to_string(window) +
                                    " positions does not fit into a context of " + std::to_string(room));
 
+  AMPHORA_TRY(check_token_ids(ids, vocabulary));
   Comparison comparison(reference, candidate, ids, options);
   for (size_t start = 0; start + 1 < ids.size(); start += window)
     AMPHORA_TRY(comparison.run_window(start, std::min(window, ids.size() - start)));

@@ -71,6 +71,9 @@ TEST(Divergence, CutsALongTextIntoWindows) {
 }
 
 TEST(Divergence, RefusesWhatCannotBeCompared) {
+  const std::vector<TokenId> outside{1, 2, 80};
+  EXPECT_THAT(divergence(*open_session(TinyPackage()), *open_session(TinyPackage()), outside).error().message,
+              HasSubstr("token id 80 is outside"));
   const auto a = open_session(TinyPackage()), b = open_session(TinyPackage());
   EXPECT_THAT(divergence(*a, *b, some_ids(1)).error().message, HasSubstr("at least two tokens"));
   EXPECT_THAT(divergence(*a, *b, some_ids(9), {.context = 1}).error().message, HasSubstr("window of 1"));

@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "amphora/session.h"
+#include "engine/token_ids.h"
 
 namespace amphora {
 namespace {
@@ -53,6 +54,7 @@ Result<Perplexity> perplexity(Session& session, std::span<const TokenId> ids,
     return fail(Fault::kUsage, "a stride of " + std::to_string(stride) +
                                    " would skip tokens between windows of " + std::to_string(context));
 
+  AMPHORA_TRY(check_token_ids(ids, session.model().spec().vocab_size));
   Moments nll;
   size_t scored = 1;  // tokens before this index are done with
   for (size_t start = 0; scored < ids.size(); start += stride) {

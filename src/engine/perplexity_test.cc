@@ -26,6 +26,15 @@ TEST(Perplexity, OfAModelThatKnowsNothingIsTheVocabulary) {
   EXPECT_NEAR(result->ppl_stderr, 0, 1e-9);
 }
 
+// The last id of a text is predicted but never run.
+TEST(Perplexity, RefusesAnIdThatIsOnlyPredictedTooIfItIsOutsideTheVocabulary) {
+  const std::vector<TokenId> ids{1, 2, 80};
+  const auto result = perplexity(*open_session(TinyPackage()), ids);
+  ASSERT_FALSE(result);
+  EXPECT_EQ(result.error().fault, Fault::kUsage);
+  EXPECT_THAT(result.error().message, HasSubstr("token id 80 is outside the vocabulary of 80"));
+}
+
 TEST(Perplexity, IsTheMeanOverThePredictedTokensWithItsStandardError) {
   const auto ids = some_ids(30);
   const auto session = open_session(TinyPackage());

@@ -3,6 +3,7 @@
 
 #include "amphora/session.h"
 #include "base/thread_pool.h"
+#include "engine/token_ids.h"
 #include "kernels/kernels.h"
 #include "model/decoder.h"
 #include "model/kv_cache.h"
@@ -59,11 +60,7 @@ struct Session::Impl {
       return fail(Fault::kUsage, std::to_string(ids.size() + added.size()) +
                                      " tokens do not fit into a context of " + std::to_string(context) +
                                      " positions");
-    for (const TokenId id : added)
-      if (id >= plan().vocabulary)
-        return fail(Fault::kUsage, "token id " + std::to_string(id) + " is outside the vocabulary of " +
-                                       std::to_string(plan().vocabulary));
-    return {};
+    return check_token_ids(added, plan().vocabulary);
   }
 
   /// Runs ids block by block; `after_block` is called with the index of the block's first id and its size.

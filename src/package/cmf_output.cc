@@ -7,6 +7,7 @@
 #include <array>
 #include <span>
 
+#include "base/naming.h"
 #include "formats/cmf/cmf_set.h"
 
 namespace amphora {
@@ -118,6 +119,7 @@ Status CmfOutput::name_files(std::vector<fs::path>& named) {
 
 Status CmfOutput::finish() {
   for (cmf::CmfWriter& writer : writers_) AMPHORA_TRY(writer.seal());
+  const std::lock_guard naming(naming_mutex());
   std::vector<fs::path> named;
   Status status = name_files(named);
   if (status) return {};

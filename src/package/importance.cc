@@ -61,7 +61,9 @@ Result<std::vector<float>> decode_columns(const safetensors::Tensor& tensor) {
 }
 
 Result<Importance> decode_importance(Bytes bytes) {
-  AMPHORA_ASSIGN(const safetensors::Directory directory, safetensors::decode_directory(bytes));
+  const auto read = safetensors::decode_directory(bytes);
+  if (!read) return fail(read.error().fault, fmt::format("{}: {}", kNotOfThisKind, read.error().message));
+  const safetensors::Directory& directory = *read;
   Importance importance;
   AMPHORA_ASSIGN(importance.tokens, check_metadata(directory));
   for (const safetensors::Tensor& tensor : directory.tensors) {

@@ -319,7 +319,7 @@ class CollectedImportance(Quantise):
         tokens = self.folder / "ids.txt"
         tokens.write_text("1,2,3")
         self.refused(3, "ppl", source, "--tokens-file", tokens, "--imatrix-out", self.folder / "none" / "x")
-        self.refused(2, "ppl", source, "--tokens-file", tokens, "--imatrix-out", source, words=["model's file"])
+        self.refused(2, "ppl", source, "--tokens-file", tokens, "--imatrix-out", source, words=["being read"])
         tokens.write_text("1")
         self.refused(2, "ppl", source, "--tokens-file", tokens, "--imatrix-out", self.folder / "x.imatrix")
         self.assertEqual(source.read_bytes(), before)

@@ -64,6 +64,26 @@ class SigningTest(harness.CommandLineTest):
         self.refused(1, "verify", self.model, "--public-key", self.model, words=["64 hexadecimal digits"])
         self.refused(2, "verify", self.model, "--public-key", "")
 
+    def test_a_secret_key_given_for_the_public_one_is_not_shown(self):
+        self.sign()
+        other = self.folder / "other"
+        self.ok("keygen", other)
+        for key, words in [(self.key, b"secret key"), (other, b"not by the key")]:
+            for form in [[], ["--json"]]:
+                result = harness.run("verify", self.model, "--public-key", key, *form)
+                self.assertEqual(result.status, 1)
+                self.assertIn(words, result.out)
+                self.assertNotIn(key.read_text().strip().encode(), result.out + result.err)
+
+    def test_what_keygen_prints_is_a_public_key_file(self):
+        key, public = self.folder / "new", self.folder / "public"
+        public.write_bytes(self.ok("keygen", key).out)
+        self.assertRegex(public.read_text(), r"\A[0-9a-f]{64}\n\Z")
+        self.ok("sign", self.model, "--key", key)
+        self.ok("verify", self.model, "--public-key", public)
+        self.assertEqual(self.ok("keygen", "--show", key).out, public.read_bytes())
+        self.refused(3, "keygen", "--show", self.folder / "absent")
+
     def test_a_flipped_bit_names_the_tensor(self):
         self.sign()
         tensor = self.ok("tensors", self.model, "--json").json()[12]

@@ -18,6 +18,24 @@ class Usage(harness.CommandLineTest):
             self.assertIn(f"Example: amphora {verb}", text)
             self.assertEqual(self.ok("help", verb).out.decode(), text)
 
+    def test_ppl_refuses_ids_that_are_only_predicted_too(self):
+        model = self.folder / "model.cmf"
+        self.ok("convert", DATA / "base-model", "-o", model, "--quant", "q8")
+        ids = self.folder / "ids"
+        for last in ["4096", "99999999", "4294967295"]:
+            ids.write_text(f"1 2 {last}")
+            self.refused(2, "ppl", model, "--tokens-file", ids, words=["outside the vocabulary"])
+
+    def test_ppl_writes_over_none_of_its_inputs(self):
+        model, text = self.folder / "model.cmf", self.folder / "text"
+        self.ok("convert", DATA / "base-model", "-o", model, "--quant", "q8")
+        text.write_text("The old man said")
+        self.refused(2, "ppl", model, text, "--imatrix-out", text, words=["being read"])
+        self.refused(2, "ppl", model, text, "--imatrix-out", model, words=["being read"])
+        self.refused(2, "ppl", model, text, "--compare", "", words=["no model given"])
+        self.refused(3, "ppl", model, text, "--compare", self.folder / "absent")
+        self.assertEqual(text.read_text(), "The old man said")
+
     def test_version(self):
         self.assertRegex(self.ok("--version").out.decode(), r"^amphora \d+\.\d+\.\d+\n$")
 

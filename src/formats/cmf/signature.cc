@@ -26,14 +26,23 @@ std::array<std::byte, N> bytes_of(const json::Value& record, std::string_view ke
   return bytes;
 }
 
+/// Says who signed instead. What was demanded is not shown: it may be a secret seed, given by mistake.
+std::string other_signer(const crypto::Ed25519PublicKey& signer, const crypto::Ed25519PublicKey& demanded) {
+  crypto::Ed25519Seed seed;
+  seed.bytes = demanded;
+  const auto key = crypto::Ed25519Key::from_seed(seed);
+  if (key && key->public_key() == signer)
+    return "what is demanded is the secret key of the signature: give the public one, " +
+           crypto::to_hex(signer);
+  return "the signature is by " + crypto::to_hex(signer) + ", not by the key that is demanded";
+}
+
 /// The key of a good signature.
 Checked<crypto::Ed25519PublicKey> check(Bytes file, std::string_view text, const VerifyOptions& options) {
   AMPHORA_ASSIGN(const json::Value record, read_record(text, kPlace, kSignature));
   const auto signer = bytes_of<crypto::kEd25519KeyBytes>(record, "pubkey");
   if (options.public_key && signer != *options.public_key)
-    return json_fault(Code::kHash, kPlace, "$.pubkey",
-                      "the signature is by " + crypto::to_hex(signer) + ", wanted one by " +
-                          crypto::to_hex(*options.public_key));
+    return json_fault(Code::kHash, kPlace, "$.pubkey", other_signer(signer, *options.public_key));
   const auto digest = digest_of(file, {options.release_pages, options.progress});
   if (!digest) return json_fault(Code::kUnsupportedFeature, kPlace, "$.sha256", digest.error().message);
   if (bytes_of<32>(record, "sha256") != *digest)
