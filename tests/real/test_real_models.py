@@ -3,6 +3,7 @@
 import json
 import os
 import pathlib
+import resource
 import subprocess
 import sys
 import tempfile
@@ -87,6 +88,13 @@ class RealModel:
             self.assertEqual(got, prompt["ids"])
         got = self.ok("tokenize", path, "--file", DATA / "real" / "nll_text.txt", "--json").json()["ids"]
         self.assertEqual(got, self.truth["text"]["ids"])
+
+    def test_verify_needs_little_address_space_besides_the_file(self):
+        path = self.convert("q8")
+        limit = os.path.getsize(path) + (256 << 20)
+        process = subprocess.run([harness.PROGRAM, "verify", path], capture_output=True, check=False,
+                                 preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_AS, (limit, limit)))
+        self.assertEqual(process.returncode, 0, process.stderr)
 
     def test_first_token_comes_with_little_memory_besides_the_file(self):
         """Bounds of memory only; time is measured in bench/."""
