@@ -122,7 +122,7 @@ struct Package {
   std::optional<std::string> not_runnable;
   /// Sections of a CMF source, verbatim; empty if absent (docs/formats/cmf.md §5, §7).
   Bytes masks, index;
-  bool loop_masks = false;  ///< the FFN rows of the masks are per visit
+  bool loop_masks = false;         ///< the FFN rows of the masks are per visit
   std::vector<std::string> notes;  ///< what a person should know: files ignored, heads deduplicated …
   std::vector<std::shared_ptr<const void>> owners;  ///< keep the mappings and `tokenizer_json` alive
 

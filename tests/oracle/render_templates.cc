@@ -1,8 +1,8 @@
 // Renders templates from standard input, one JSON object a line: {"template", "context"}, or {"template",
 // "messages", "tools", …} for a conversation. Answers each with a line: {"output"}, or {"error", "code"}.
 //
-// For differential_jinja.py, which compares the answers with jinja2's. The clock stands at 2026-01-31 00:00 UTC
-// unless "now" says otherwise.
+// For differential_jinja.py, which compares the answers with jinja2's. The clock stands at 2026-01-31 00:00
+// UTC unless "now" says otherwise.
 #include <iostream>
 #include <string>
 
@@ -15,8 +15,7 @@ using amphora::Result;
 namespace json = amphora::json;
 
 Result<std::string> render(const json::Value& job) {
-  AMPHORA_ASSIGN(const auto chat_template,
-                 amphora::text::ChatTemplate::parse(job.find("template")->text()));
+  AMPHORA_ASSIGN(const auto chat_template, amphora::text::ChatTemplate::parse(job.find("template")->text()));
   const json::Value* now = job.find("now");
   const int64_t seconds = now != nullptr ? now->as_integer().value_or(0) : 1769817600;
   const json::Value* messages = job.find("messages");
