@@ -8,11 +8,10 @@
 
 #include "base/file.h"
 #include "cli/print.h"
+#include "formats/cmf/signing.h"
 
 namespace amphora::cli {
 namespace {
-
-constexpr uint64_t kMaxSignatureBytes = uint64_t{64} << 10;
 
 json::Value features_value(const cmf::CmfFile& file) {
   std::vector<json::Value> names;
@@ -138,13 +137,13 @@ json::Value pipeline_value(const cmf::CmfFile& file) {
 
 // Whether it is good, `verify` says; here the key that it names, or null.
 void add_signature(json::Value& document, const std::string& path) {
-  const std::string signature_path = path + ".sig";
+  const std::filesystem::path signature_path = cmf::signature_path_of(path);
   std::error_code ignored;
   const bool is_there = std::filesystem::exists(signature_path, ignored);
   document.set("signature", text_value(is_there ? "present" : "absent"));
   json::Value key;
   if (is_there)
-    if (const auto text = read_small_file(signature_path, kMaxSignatureBytes))
+    if (const auto text = read_small_file(signature_path, cmf::kMaxSignatureBytes))
       if (const auto record = json::parse(*text); record && record->is_object())
         if (const json::Value* named = record->find_present("pubkey"); named && named->is_string())
           key = *named;

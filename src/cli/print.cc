@@ -93,4 +93,10 @@ uint64_t peak_resident_bytes() {
   return static_cast<uint64_t>(usage.ru_maxrss) * 1024;
 }
 
+json::Value shape_value(std::span<const uint64_t> shape) {
+  std::vector<json::Value> dimensions;
+  for (const uint64_t dimension : shape) dimensions.push_back(count_value(dimension));
+  return json::Value::array(std::move(dimensions));
+}
+
 }  // namespace amphora::cli

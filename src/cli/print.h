@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <cstdint>
+#include <span>
 #include <string>
 
 #include "amphora/json.h"
@@ -37,5 +38,7 @@ uint64_t peak_resident_bytes();
 /// A JSON string; ill-formed UTF-8 (file names may hold it) becomes U+FFFD.
 json::Value text_value(std::string_view text);
 inline json::Value count_value(uint64_t count) { return json::Value::unsigned_integer(count); }
+/// Dimensions as an array of numbers.
+json::Value shape_value(std::span<const uint64_t> shape);
 
 }  // namespace amphora::cli

@@ -120,10 +120,8 @@ json::Value shares_value(const ConversionReport& report) {
 json::Value tensors_value(const ConversionReport& report) {
   std::vector<json::Value> rows;
   for (const PlannedTensor& tensor : report.tensors) {
-    std::vector<json::Value> shape;
-    for (const uint64_t dimension : tensor.source->shape) shape.push_back(count_value(dimension));
     rows.push_back(json::Value::object({{"name", text_value(tensor.source->name)},
-                                        {"shape", json::Value::array(std::move(shape))},
+                                        {"shape", shape_value(tensor.source->shape)},
                                         {"source", text_value(tensor.source->stored_type)},
                                         {"dtype", text_value(quant::name_of(tensor.dtype))},
                                         {"nbytes", count_value(tensor.bytes)},

@@ -37,18 +37,12 @@ struct Difference {
   }
 };
 
-json::Value shape_value(const cmf::TensorRecord& tensor) {
-  std::vector<json::Value> shape;
-  for (const uint64_t dimension : tensor.shape) shape.push_back(count_value(dimension));
-  return json::Value::array(std::move(shape));
-}
-
 std::vector<Change> compare_tensors(const cmf::CmfFile& before, const cmf::TensorRecord& from,
                                     const cmf::CmfFile& after, const cmf::TensorRecord& to, bool bytes) {
   std::vector<Change> fields;
   if (from.dtype != to.dtype)
     fields.push_back({"dtype", text_value(quant::name_of(from.dtype)), text_value(quant::name_of(to.dtype))});
-  if (from.shape != to.shape) fields.push_back({"shape", shape_value(from), shape_value(to)});
+  if (from.shape != to.shape) fields.push_back({"shape", shape_value(from.shape), shape_value(to.shape)});
   if (from.hash != to.hash)
     fields.push_back({"hash", text_value(hex64(from.hash)), text_value(hex64(to.hash))});
   const Bytes a = before.payload(from), b = after.payload(to);

@@ -93,11 +93,9 @@ void add_statistics(json::Value& row, const Statistics& statistics) {
 }
 
 json::Value row_value(const cmf::TensorRecord& tensor, uint64_t data_offset, const Extras& extras) {
-  std::vector<json::Value> shape;
-  for (const uint64_t dimension : tensor.shape) shape.push_back(count_value(dimension));
   json::Value row = json::Value::object({{"name", text_value(tensor.name)},
                                          {"dtype", text_value(quant::name_of(tensor.dtype))},
-                                         {"shape", json::Value::array(std::move(shape))},
+                                         {"shape", shape_value(tensor.shape)},
                                          {"off", count_value(tensor.offset - data_offset)},
                                          {"nbytes", count_value(tensor.bytes)},
                                          {"hash", text_value(hex64(tensor.hash))}});

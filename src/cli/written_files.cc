@@ -2,13 +2,14 @@
 #include "cli/written_files.h"
 
 #include "cli/print.h"
+#include "formats/cmf/signing.h"
 
 namespace amphora::cli {
 
 std::vector<std::string> signature_notes(std::span<const OutputFile> files) {
   std::vector<std::string> notes;
   for (const OutputFile& file : files) {
-    const std::string signature = file.path.string() + ".sig";
+    const std::string signature = cmf::signature_path_of(file.path).string();
     std::error_code ignored;
     if (std::filesystem::exists(signature, ignored))
       notes.push_back(fmt::format("{} is older than the file that was written: sign that again", signature));

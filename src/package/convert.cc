@@ -7,10 +7,10 @@
 #include <memory>
 #include <span>
 
+#include "base/page_advice.h"
 #include "base/thread_pool.h"
 #include "formats/cmf/writer.h"
 #include "package/conversion_header.h"
-#include "package/page_advice.h"
 #include "package/tensor_values.h"
 #include "package/vbit_plan.h"
 #include "package/write_index.h"
@@ -53,7 +53,7 @@ Status check_stored(const PackageTensor& tensor) {
   const quant::Codec& codec = *quant::find_codec(*tensor.dtype);
   if (codec.check_payload != nullptr) {
     Status checked = codec.check_payload(tensor.stored, tensor.shape);
-    package::release_pages(tensor.mapped);
+    release_pages(tensor.mapped);
     if (!checked) return package::in_tensor(tensor, checked.error());
     return {};
   }
@@ -103,7 +103,7 @@ class Conversion {
     for (uint64_t offset = 0; offset < planned.bytes; offset += kPiece) {
       const uint64_t count = std::min(kPiece, planned.bytes - offset);
       AMPHORA_TRY(output_.write(tensor.name, tensor.stored.subspan(offset, count)));
-      package::release_pages(tensor.mapped);
+      release_pages(tensor.mapped);
     }
     advance(planned);
     return {};

@@ -8,7 +8,7 @@
 
 #include "amphora/package.h"
 #include "amphora/result.h"
-#include "package/page_advice.h"
+#include "base/page_advice.h"
 
 namespace amphora::package {
 

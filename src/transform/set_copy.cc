@@ -5,10 +5,10 @@
 
 #include <algorithm>
 
+#include "base/page_advice.h"
 #include "crypto/hash64.h"
 #include "crypto/hex.h"
 #include "package/file_error.h"
-#include "package/page_advice.h"
 
 namespace amphora::transform {
 namespace {
@@ -81,7 +81,7 @@ Status PayloadCopier::copy(std::string_view name, const cmf::SetTensor& tensor) 
     const Bytes piece = payload.subspan(offset, std::min(kPiece, payload.size() - offset));
     hash.update(piece);
     AMPHORA_TRY(output_.write(name, piece));
-    package::release_pages(piece);
+    release_pages(piece);
     done_bytes_ += piece.size();
     if (progress_) progress_(done_bytes_, total_bytes_);
   }

@@ -13,13 +13,11 @@
 
 #include "base/checked.h"
 #include "crypto/hash64.h"
+#include "formats/cmf/layout.h"
 #include "quant/codec.h"
 
 namespace amphora::cmf {
 namespace {
-
-constexpr uint64_t kPagedTensorBytes = 16384;  ///< payloads from this size on begin on a page
-constexpr uint64_t kSectionAlignment = 8;
 
 std::unexpected<Error> refuse(std::string place, std::string message) {
   return fail_at(Fault::kRefused, {}, std::move(place), std::nullopt, std::move(message));
@@ -30,10 +28,6 @@ std::unexpected<Error> refuse(const Finding& finding) {
   Error error = to_error(finding);
   error.offset.reset();
   return std::unexpected(std::move(error));
-}
-
-uint64_t align(uint64_t value, uint64_t alignment) {
-  return divide_rounding_up(value, alignment) * alignment;
 }
 
 json::Value without_layout_promise(json::Value header) {
@@ -76,8 +70,7 @@ Result<std::vector<TensorRecord>> plan_tensors(const CmfFile& file, const Growth
     const uint64_t bytes = appended.payload.size();
     const uint64_t end = tensors.size() == file.tensors().size() ? file.bytes().size() : window.end();
     const uint64_t place = end <= window.offset ? 0 : end - window.offset;
-    const uint64_t offset =
-        window.offset + align(place, bytes >= kPagedTensorBytes ? kPage : kTensorAlignment);
+    const uint64_t offset = window.offset + align_payload(place, bytes);
     tensors.push_back({.name = tensor.name,
                        .dtype = tensor.dtype,
                        .shape = tensor.shape,
@@ -117,9 +110,7 @@ Status check_content(const CmfFile& file, const json::Value& header, std::span<c
       return refuse(checked.error());
   const auto skills = decode_skills(header, 0, arch, known_masks, tensors);
   if (!skills) return refuse(skills.error());
-  const bool has_2f = std::ranges::any_of(tensors, [](const TensorRecord& tensor) {
-    return tensor.dtype == DType::kQ82F || tensor.dtype == DType::kVbit || tensor.dtype == DType::kVbitRo;
-  });
+  const bool has_2f = calls_for_quant_2f(tensors);
   envelope.features = (envelope.features & ~(kQuant2F | kSkillFile)) | (has_2f ? kQuant2F : 0) |
                       (is_skill_file(*skills) ? kSkillFile : 0);
   if (const auto checked = check_shard_sections(header, envelope); !checked) return refuse(checked.error());

@@ -11,6 +11,8 @@
 
 namespace amphora::cmf {
 
+inline constexpr uint64_t kMaxSignatureBytes = uint64_t{64} << 10;  ///< of a `.sig` file
+
 /// Reads a seed of 64 hexadecimal digits with white space around it. A file that others than its owner may
 /// read, write or run is refused, and so is one of more than 1 KiB.
 Result<crypto::Ed25519Key> load_signing_key(const std::filesystem::path& path);

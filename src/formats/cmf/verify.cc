@@ -9,6 +9,7 @@
 #include "base/thread_pool.h"
 #include "crypto/hash64.h"
 #include "crypto/hex.h"
+#include "formats/cmf/layout.h"
 #include "formats/cmf/signing.h"
 #include "formats/cmf/writer.h"
 #include "quant/codec.h"
@@ -19,7 +20,6 @@ namespace {
 constexpr uint64_t kPortion = uint64_t{16} << 20;
 /// A payload of up to this size stays resident between its hash and its rules.
 constexpr uint64_t kResident = uint64_t{64} << 20;
-constexpr uint64_t kMaxSignatureBytes = uint64_t{64} << 10;
 
 class Verifier {
  public:
@@ -114,9 +114,7 @@ class Verifier {
   }
 
   void check_feature_bits() {
-    const bool has_2f = std::ranges::any_of(file_.tensors(), [](const TensorRecord& tensor) {
-      return tensor.dtype == DType::kQ82F || tensor.dtype == DType::kVbit || tensor.dtype == DType::kVbitRo;
-    });
+    const bool has_2f = calls_for_quant_2f(file_.tensors());
     const uint32_t features = file_.envelope().features;
     if (((features & kQuant2F) != 0) != has_2f)
       add(Code::kFeatureBit, Section::kEnvelope, kFeaturesField, "QUANT_2F does not match the dtypes");

@@ -13,6 +13,7 @@
 #include "formats/cmf/directory.h"
 #include "formats/cmf/envelope.h"
 #include "formats/cmf/header.h"
+#include "formats/cmf/layout.h"
 #include "formats/cmf/masks.h"
 #include "formats/cmf/skills.h"
 #include "formats/cmf/sparse_index.h"
@@ -22,8 +23,6 @@
 namespace amphora::cmf {
 namespace {
 
-constexpr uint64_t kPagedTensorBytes = 16384;  ///< payloads from this size on begin on a page
-constexpr uint64_t kSectionAlignment = 8;
 constexpr uint64_t kMaxNameBytes = UINT16_MAX;
 constexpr uint64_t kMaxFileBytes = uint64_t{1} << 62;  ///< so that no sum below can wrap
 
@@ -44,10 +43,6 @@ Result<T> as_result(Checked<T> checked) {
     return *std::move(checked);
 }
 
-uint64_t align(uint64_t value, uint64_t alignment) {
-  return divide_rounding_up(value, alignment) * alignment;
-}
-
 struct SectionBytes {
   Section section;
   Bytes bytes;
@@ -64,10 +59,7 @@ std::array<SectionBytes, 3> sections_of(const NewFile& file) {
 void set_section_hashes(json::Value& header, const NewFile& file) {
   const json::Value* old = header.find_present("section_hashes");
   json::Value hashes = old && old->is_object() ? *old : json::Value::object();
-  const std::pair<Section, Bytes> sections[] = {{Section::kMasks, file.masks},
-                                                {Section::kVocabulary, file.tokenizer_json},
-                                                {Section::kIndex, file.index}};
-  for (const auto& [section, bytes] : sections) {
+  for (const auto& [section, bytes] : sections_of(file)) {
     if (bytes.empty())
       hashes.erase(name_of(section));
     else
@@ -78,9 +70,7 @@ void set_section_hashes(json::Value& header, const NewFile& file) {
 }
 
 uint32_t features_of(const NewFile& file, std::span<const SkillRecord> skills) {
-  const bool has_2f = std::ranges::any_of(file.tensors, [](const NewTensor& tensor) {
-    return tensor.dtype == DType::kQ82F || tensor.dtype == DType::kVbit || tensor.dtype == DType::kVbitRo;
-  });
+  const bool has_2f = calls_for_quant_2f(file.tensors);
   return kTensorDirectory | (file.masks.empty() ? 0 : kBinaryMasks) | (has_2f ? kQuant2F : 0) |
          (file.loop_masks ? kLoopMasks : 0) | (is_skill_file(skills) ? kSkillFile : 0);
 }
@@ -104,7 +94,7 @@ Result<uint64_t> plan_tensors(const NewFile& file, Plan& plan) {
     AMPHORA_ASSIGN(const uint64_t bytes, payload_bytes_of(tensor));
     const std::string& name = plan.names.emplace_back(tensor.name);
     if (!seen.insert(name).second) return refuse(name, "two tensors have this name");
-    const uint64_t offset = align(data_bytes, bytes >= kPagedTensorBytes ? kPage : kTensorAlignment);
+    const uint64_t offset = align_payload(data_bytes, bytes);
     plan.tensors.push_back(
         {.name = name, .dtype = tensor.dtype, .shape = tensor.shape, .offset = offset, .bytes = bytes});
     data_bytes = offset + bytes;
