@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <iterator>
 #include <map>
 #include <set>
 #include <unordered_map>
@@ -18,6 +19,7 @@
 #include "package/hf_names.h"
 #include "package/hf_tokenizer.h"
 #include "package/limits.h"
+#include "package/tokenizer_source.h"
 
 namespace amphora {
 namespace {
@@ -276,23 +278,26 @@ Status settle_head(const HfConfig& config, Package& package) {
   return {};
 }
 
-Status read_tokenizer(const fs::path& directory, const HfConfig& config, Package& package) {
+Status read_tokenizer(package::TokenizerDirectory directory, const HfConfig& config, Package& package) {
   AMPHORA_ASSIGN(package.tokenizer,
-                 package::read_tokenizer_config(directory, config.token_ids, package.notes));
-  const fs::path path = directory / "tokenizer.json";
-  if (!is_there(path)) {
-    package.notes.push_back(is_there(directory / "tokenizer.model")
+                 package::read_tokenizer_config(directory.path, config.token_ids, package.notes));
+  const fs::path settings = directory.path / "tokenizer_config.json";
+  if (is_there(settings)) {
+    AMPHORA_ASSIGN(const std::string text, read_small_file(settings, package::kMaxConfigBytes));
+    auto root = json::parse(text);
+    if (!root) return in_file(settings, root.error());
+    directory.tokenizer_config = *std::move(root);
+  }
+  AMPHORA_ASSIGN(auto text, package::find_tokenizer(directory));
+  if (!text) {
+    package.notes.push_back(is_there(directory.path / "tokenizer.model")
                                 ? "there is a tokenizer.model but no tokenizer.json: no text can be encoded"
                                 : "there is no tokenizer.json: no text can be encoded");
     return {};
   }
-  AMPHORA_ASSIGN(const auto mapping, MappedFile::open(path));
-  if (mapping->bytes().size() > package::kMaxTokenizerBytes)
-    return fail(Fault::kRefused,
-                fmt::format("{}: {} bytes are more than the limit kMaxTokenizerBytes = {}", path.string(),
-                            mapping->bytes().size(), package::kMaxTokenizerBytes));
-  package.tokenizer_json = as_text(mapping->bytes());
-  package.owners.push_back(mapping);
+  package.tokenizer_json = text->json;
+  package.owners.push_back(std::move(text->owner));
+  std::ranges::move(text->notes, std::back_inserter(package.notes));
   return {};
 }
 
@@ -325,7 +330,8 @@ Result<std::shared_ptr<const Package>> open_hugging_face_package(const fs::path&
   package->spec = config->spec;
   AMPHORA_TRY(read_weights(directory, *config, *package));
   AMPHORA_TRY(settle_head(*config, *package));
-  AMPHORA_TRY(read_tokenizer(directory, *config, *package));
+  AMPHORA_ASSIGN(json::Value root, json::parse(text));
+  AMPHORA_TRY(read_tokenizer({directory, std::move(root), {}}, *config, *package));
   return package;
 }
 
