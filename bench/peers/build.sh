@@ -15,16 +15,10 @@ if [[ -x "$programs/llama-bench" && -x "$programs/llama-quantize" && -x "$progra
   exit 0
 fi
 
-mkdir -p "$folder"
 if [[ ! -f "$folder/source/CMakeLists.txt" ]]; then
-  say "peer: fetching the source package llama-cpp-python $version (77 MB)"
-  python3 -m pip download --quiet --no-deps --no-build-isolation --no-binary :all: --dest "$folder" \
-    "llama-cpp-python==$version" >&2 || {
-      # pip asks the package's build back end for its metadata; some versions need it fetched first.
-      python3 -m pip download --quiet --no-deps --no-binary :all: --dest "$folder" "llama-cpp-python==$version" >&2
-    }
+  archive=$("$(dirname "$0")/../../scripts/fetch-peer-source.sh")
   mkdir -p "$folder/source"
-  tar -xzf "$folder"/llama_cpp_python-*.tar.gz -C "$folder/source" --strip-components=3 --wildcards '*/vendor/llama.cpp/*'
+  tar -xzf "$archive" -C "$folder/source" --strip-components=3 --wildcards '*/vendor/llama.cpp/*'
 fi
 
 say "peer: building llama.cpp (about 12 minutes of processor time, release build, native instructions)"

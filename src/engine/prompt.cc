@@ -10,8 +10,6 @@ namespace {
 
 using Ids = std::vector<TokenId>;
 
-void append(Ids& ids, const Ids& more) { ids.insert(ids.end(), more.begin(), more.end()); }
-
 bool starts_with(const Ids& ids, const Ids& prefix) {
   return ids.size() >= prefix.size() && std::equal(prefix.begin(), prefix.end(), ids.begin());
 }
@@ -25,113 +23,26 @@ Result<Ids> find_prefix(const text::Tokenizer& tokenizer) {
   return Ids(whole.begin(), body.begin());
 }
 
-/// A private-use character of plane 16.
-std::string private_character(uint32_t index) {
-  const uint32_t code = 0x100000 + index;
-  return {static_cast<char>(0xF4), static_cast<char>(0x80 | ((code >> 12) & 0x3F)),
-          static_cast<char>(0x80 | ((code >> 6) & 0x3F)), static_cast<char>(0x80 | (code & 0x3F))};
-}
-
-/// Special tokens in the strings of a request, and the character that stands for each while the template
-/// runs.
-class Marks {
- public:
-  Marks(const engine::SpecialTokens& specials, const text::ChatRequest& request)
-      : specials_(specials), request_text_(json::dump(request.messages) + json::dump(request.tools)) {}
-
-  void mark(json::Value& value) {
-    if (value.is_string()) {
-      std::string text = value.text();
-      if (mark(text)) value = json::Value::string(std::move(text));
-    }
-    for (json::Value& item : value.items()) mark(item);
-    for (json::Member& member : value.members()) {
-      mark(member.key);
-      mark(member.value);
-    }
+/// Tokens that steer the model, so that nobody's words may become one: special tokens; what the template
+/// writes itself, though the vocabulary does not call it special (`<tool_call>`, `<think>`, DeepSeek's
+/// `<｜User｜>`); and what has the form of such a token (`<|fim_prefix|>`). Other added tokens are common
+/// text that the vocabulary keeps whole, such as runs of spaces and HTML tags.
+std::vector<TokenId> find_markers(const text::Tokenizer& tokenizer, const text::ChatTemplate& chat_template) {
+  const auto encloses = [](std::string_view piece, std::string_view left, std::string_view right) {
+    return piece.size() > left.size() + right.size() && piece.starts_with(left) && piece.ends_with(right);
+  };
+  const auto is_written = [&](std::string_view text) {
+    return text.find_first_not_of(" \t\n\v\f\r") != std::string_view::npos && chat_template.mentions(text);
+  };
+  std::vector<TokenId> markers;
+  for (const TokenId id : tokenizer.added_ids()) {
+    const std::string piece = *tokenizer.find_piece(id);
+    const std::string normal_form = tokenizer.decode(std::span(&id, 1)).value_or(piece);
+    if (tokenizer.is_special(id) || encloses(piece, "<|", "|>") || encloses(piece, "<\uff5c", "\uff5c>") ||
+        is_written(piece) || is_written(normal_form))
+      markers.push_back(id);
   }
-
-  bool empty() const { return token_of_.empty(); }
-
-  /// The text with marks turned back; whether there were any.
-  bool restore(std::string& text) const {
-    bool found = false;
-    for (const auto& [mark, token] : token_of_) {
-      for (size_t at = text.find(mark); at != std::string::npos; at = text.find(mark, at + token.size())) {
-        text.replace(at, mark.size(), token);
-        found = true;
-      }
-    }
-    return found;
-  }
-
- private:
-  bool mark(std::string& text) {
-    std::string marked;
-    size_t done = 0;
-    for (size_t at = 0; at < text.size();) {
-      const std::string_view token = specials_.find_at(text, at);
-      if (token.empty()) {
-        ++at;
-        continue;
-      }
-      marked.append(text, done, at - done);
-      marked += mark_of(token);
-      at += token.size();
-      done = at;
-    }
-    if (done == 0) return false;
-    marked.append(text, done);
-    text = std::move(marked);
-    return true;
-  }
-
-  const std::string& mark_of(std::string_view token) {
-    const auto known = std::ranges::find(token_of_, token, &std::pair<std::string, std::string>::second);
-    if (known != token_of_.end()) return known->first;
-    do {
-      next_mark_ = private_character(next_index_++);
-    } while (request_text_.find(next_mark_) != std::string::npos);
-    return token_of_.emplace_back(next_mark_, token).first;
-  }
-
-  const engine::SpecialTokens& specials_;
-  std::string request_text_;
-  std::vector<std::pair<std::string, std::string>> token_of_;  ///< mark, token
-  std::string next_mark_;
-  uint32_t next_index_ = 0;
-};
-
-/// Encodes a rendered prompt whose contents carry marks. Between two special tokens of the template, a
-/// stretch with marks is ordinary text as a whole; all else is encoded as it stands.
-Result<Ids> encode_marked(const text::Tokenizer& tokenizer, const engine::SpecialTokens& specials,
-                          const Marks& marks, std::string_view text) {
-  Ids ids;
-  size_t plain = 0;    // start of what is still to be encoded as it stands
-  size_t stretch = 0;  // start of the stretch since the last special token
-  for (size_t at = 0; at <= text.size();) {
-    const std::string_view token = at < text.size() ? specials.find_at(text, at) : std::string_view();
-    if (token.empty() && at < text.size()) {
-      ++at;
-      continue;
-    }
-    std::string content(text.substr(stretch, at - stretch));
-    if (marks.restore(content)) {
-      AMPHORA_ASSIGN(const Ids before, tokenizer.encode(text.substr(plain, stretch - plain),
-                                                        {.add_special = false, .parse_special = true}));
-      AMPHORA_ASSIGN(const Ids inside,
-                     tokenizer.encode(content, {.add_special = false, .parse_special = false}));
-      append(ids, before);
-      append(ids, inside);
-      plain = at;
-    }
-    at += std::max<size_t>(token.size(), 1);
-    stretch = at;
-  }
-  AMPHORA_ASSIGN(const Ids rest,
-                 tokenizer.encode(text.substr(plain), {.add_special = false, .parse_special = true}));
-  append(ids, rest);
-  return ids;
+  return markers;
 }
 
 }  // namespace
@@ -184,7 +95,7 @@ ChatFormat::ChatFormat(std::shared_ptr<const Vocabulary> vocabulary,
                        std::shared_ptr<const text::ChatTemplate> chat_template)
     : vocabulary_(std::move(vocabulary)),
       template_(std::move(chat_template)),
-      specials_(*vocabulary_->tokenizer()) {}
+      markers_(find_markers(*vocabulary_->tokenizer(), *template_)) {}
 
 text::ChatRequest ChatFormat::with_token_variables(text::ChatRequest request) const {
   const TokenizerConfig& config = vocabulary_->config();
@@ -192,7 +103,7 @@ text::ChatRequest ChatFormat::with_token_variables(text::ChatRequest request) co
     const std::string* piece = id ? vocabulary_->tokenizer()->find_piece(*id) : nullptr;
     if (!piece || std::ranges::find(request.variables, name, &json::Member::key) != request.variables.end())
       return;
-    request.variables.push_back({name, json::Value::string(*piece)});
+    request.own_variables.push_back({name, json::Value::string(*piece)});
   };
   define("bos_token", config.bos_token_id);
   define("eos_token",
@@ -206,15 +117,10 @@ Result<std::string> ChatFormat::render(const text::ChatRequest& request) const {
 }
 
 Result<std::vector<TokenId>> ChatFormat::encode(const text::ChatRequest& request) const {
-  text::ChatRequest marked = with_token_variables(request);
-  Marks marks(specials_, request);
-  marks.mark(marked.messages);
-  marks.mark(marked.tools);
-  AMPHORA_ASSIGN(const std::string text, template_->render(marked));
-  const text::Tokenizer& tokenizer = *vocabulary_->tokenizer();
-  AMPHORA_ASSIGN(Ids ids, marks.empty()
-                              ? tokenizer.encode(text, {.add_special = false, .parse_special = true})
-                              : encode_marked(tokenizer, specials_, marks, text));
+  AMPHORA_ASSIGN(const text::QuotedText prompt, template_->render_quoted(with_token_variables(request)));
+  AMPHORA_ASSIGN(Ids ids,
+                 vocabulary_->tokenizer()->encode(
+                     prompt.text, {.add_special = false, .quoted = prompt.quoted, .markers = markers_}));
   return vocabulary_->with_prefix(std::move(ids));
 }
 

@@ -10,7 +10,6 @@
 
 #include "amphora/package.h"
 #include "amphora/session.h"
-#include "engine/special_tokens.h"
 #include "text/chat.h"
 #include "text/tokenizer.h"
 
@@ -56,14 +55,16 @@ class ChatFormat {
   /// variables of the template unless the request sets them.
   Result<std::string> render(const text::ChatRequest& request) const;
 
-  /// The prompt's ids: special tokens that the template writes count as such; whatever the messages and tools
-  /// say is ordinary text, so no content can forge a turn. The tokenizer's BOS is added unless the template
-  /// has written it.
+  /// The prompt's ids. Special tokens that the template writes count as such; whatever the messages and tools
+  /// say is ordinary text, in every role, so no content can forge a turn, a thought or a tool's answer. The
+  /// tokenizer's BOS is added unless the template has written it.
   ///
-  /// How: special tokens that occur in a string of the request are replaced by marks of private-use
-  /// characters before rendering, so the template may trim, split or quote contents as it likes; the marks
-  /// turn back into ordinary text when the prompt is encoded. A request without such strings is rendered and
-  /// encoded as it is.
+  /// How: the template is rendered once, with the request as it is, and the renderer keeps account of which
+  /// bytes of the prompt it quoted from the request (text/quoted_text.h). A marker (find_markers in
+  /// prompt.cc) counts only if the template wrote its first and its last byte: `<|` + role + `|>` does, two
+  /// contents that make one side by side do not. Cutting, trimming, splitting and joining keep the account to
+  /// the byte; what any other operation makes of quoted text is quoted as a whole, so that the account can
+  /// only err towards ordinary text. Where no content holds a marker the ids are those of Hugging Face.
   Result<std::vector<TokenId>> encode(const text::ChatRequest& request) const;
 
  private:
@@ -73,7 +74,7 @@ class ChatFormat {
 
   std::shared_ptr<const Vocabulary> vocabulary_;
   std::shared_ptr<const text::ChatTemplate> template_;
-  engine::SpecialTokens specials_;
+  std::vector<TokenId> markers_;  ///< in ascending order
 };
 
 }  // namespace amphora

@@ -58,17 +58,40 @@ Status check_variable(const json::Member& variable) {
 
 struct ChatTemplate::Impl {
   jinja::ScopedBlock block;
+  std::string source;
 };
+
+namespace {
+
+Status define_all(jinja::Evaluator& evaluator, const json::Value& variables, bool quoted) {
+  for (const json::Member& variable : variables.members()) {
+    AMPHORA_ASSIGN(jinja::Value value, jinja::from_json(variable.value, quoted));
+    evaluator.define(variable.key, std::move(value));
+  }
+  return {};
+}
+
+}  // namespace
 
 ChatTemplate::ChatTemplate(std::unique_ptr<const Impl> impl) : impl_(std::move(impl)) {}
 ChatTemplate::~ChatTemplate() = default;
 
 Result<std::shared_ptr<const ChatTemplate>> ChatTemplate::parse(std::string_view source) {
   AMPHORA_ASSIGN(jinja::ScopedBlock block, jinja::parse_template(source));
-  return std::make_shared<const ChatTemplate>(std::make_unique<const Impl>(Impl{std::move(block)}));
+  return std::make_shared<const ChatTemplate>(
+      std::make_unique<const Impl>(Impl{std::move(block), std::string(source)}));
 }
 
 Result<std::string> ChatTemplate::render(const ChatRequest& request) const {
+  AMPHORA_ASSIGN(QuotedText prompt, render_quoted(request));
+  return std::move(prompt.text);
+}
+
+bool ChatTemplate::mentions(std::string_view text) const {
+  return impl_->source.find(text) != std::string::npos;
+}
+
+Result<QuotedText> ChatTemplate::render_quoted(const ChatRequest& request) const {
   AMPHORA_ASSIGN(json::Value messages, prepared_messages(request.messages));
   AMPHORA_TRY(check_objects(request.tools, "tools"));
   json::Value variables = json::Value::object();
@@ -80,7 +103,11 @@ Result<std::string> ChatTemplate::render(const ChatRequest& request) const {
     AMPHORA_TRY(check_variable(variable));
     variables.set(variable.key, variable.value);
   }
-  return render_variables(variables, request.now_unix_seconds);
+  jinja::Runtime runtime(request.now_unix_seconds);
+  jinja::Evaluator evaluator(runtime);
+  AMPHORA_TRY(define_all(evaluator, json::Value::object(request.own_variables), /*quoted=*/false));
+  AMPHORA_TRY(define_all(evaluator, variables, /*quoted=*/true));
+  return evaluator.render(impl_->block);
 }
 
 Result<std::string> ChatTemplate::render_variables(const json::Value& variables,
@@ -88,11 +115,9 @@ Result<std::string> ChatTemplate::render_variables(const json::Value& variables,
   if (!variables.is_object()) return fail(Fault::kUsage, "template variables must be an object");
   jinja::Runtime runtime(now_unix_seconds);
   jinja::Evaluator evaluator(runtime);
-  for (const json::Member& variable : variables.members()) {
-    AMPHORA_ASSIGN(jinja::Value value, jinja::from_json(variable.value));
-    evaluator.define(variable.key, std::move(value));
-  }
-  return evaluator.render(impl_->block);
+  AMPHORA_TRY(define_all(evaluator, variables, /*quoted=*/false));
+  AMPHORA_ASSIGN(QuotedText output, evaluator.render(impl_->block));
+  return std::move(output.text);
 }
 
 std::string_view chatml_template() {

@@ -10,6 +10,7 @@
 
 #include "amphora/json.h"
 #include "amphora/result.h"
+#include "text/quoted_text.h"
 
 namespace amphora::text {
 
@@ -20,6 +21,9 @@ struct ChatRequest {
   bool add_generation_prompt = true;
   std::vector<json::Member>
       variables;  ///< further template variables (bos_token, eos_token, enable_thinking …)
+  /// Variables that belong to the template as its own text does (bos_token and the like, from the model's
+  /// files): the only ones that are not quoted. Those in `variables` come before them.
+  std::vector<json::Member> own_variables;
   std::optional<int64_t> now_unix_seconds;  ///< clock of strftime_now, UTC; absent: the system's
 };
 
@@ -32,6 +36,10 @@ class ChatTemplate {
   /// The prompt's text. raise_exception gives kRefused with its text; steps, depth and output size are
   /// bounded.
   Result<std::string> render(const ChatRequest& request) const;
+  /// As render(), and which parts of the prompt were quoted from the request.
+  Result<QuotedText> render_quoted(const ChatRequest& request) const;
+  /// Whether that text stands in the template's source.
+  bool mentions(std::string_view text) const;
   /// As render(), with any set of variables (an object) instead of a conversation.
   Result<std::string> render_variables(const json::Value& variables,
                                        std::optional<int64_t> now_unix_seconds) const;

@@ -218,6 +218,10 @@ def differential_cases():
     for f in ["%C %g %G %V %k %l %P", "%-C %-g %-V %-k %-l", "%_d %_m %_H %_j %0e %0k", "%-a %_F %0T %-n %-%", "%i %Q %-Q %: \u00e9%", "%-", "%"]:
         yield "{{ strftime_now('%s') }}" % f, {}
 
+    for t in ["{{ '{:-1}'.format('') }}", "{{ '{:-5}|{:-}'.format(3, 2.5) }}", "{{ '{:-c}'.format(65) }}", "{{ '% +d|%+ d|% d|%-5d|' % (1, 2, 3, 4) }}", "{{ 25 | round(1000, 'ceil') }}", "{{ -7 | round(2, 'floor') }}",
+              "{{ true | round(400, 'floor') }}", "{{ 1.5 | round(400, 'floor') }}", "{{ range(0, 20)[1::5] }}", "{{ range(10)[::-3] }}", "{{ range(1, 10, 3)[5:1] }}", "{{ range(20, 0, -3)[1:-1:2] }}"]:
+        yield t, {}
+
 
 def main():
     env = environment()

@@ -6,6 +6,7 @@ components.jsonl: small tokenizers made for one component or one interplay each.
 they share; every other line is a tokenizer (`model` by name, or its own) with its cases:
   encode: [text, ids, ids without special tokens added, ids with special tokens in the text as ordinary text]
   decode: [ids, text, text without special tokens]
+  pairs: [text, text, ids, type ids, ids without special tokens added, their type ids]
 NAME.jsonl for the tokenizers that the repository carries: the same two kinds of cases, one object a line.
 trained/NAME/golden.jsonl: the ids and texts in it anew. The tokenizer.json beside it stays: it was trained once for these
 tests, on the texts of CPython's pydoc_data.topics and a few sentences in other languages, with the trainer of `tokenizers`
@@ -234,6 +235,9 @@ case("BertProcessing", added_tokens=MARKS, post_processor={"type": "BertProcessi
 case("RobertaProcessing", pre_tokenizer={**GPT2, "add_prefix_space": True}, added_tokens=MARKS, post_processor={"type": "RobertaProcessing", "sep": ["</s>", 2], "cls": ["<s>", 1], "trim_offsets": True, "add_prefix_space": True})
 
 
+PAIRS = [("abc word", "low x"), ("", "a")]
+
+
 def run(tokenizer, texts, ids_to_decode):
     encode, decode = [], []
     for text in texts:
@@ -242,12 +246,16 @@ def run(tokenizer, texts, ids_to_decode):
         tokenizer.encode_special_tokens = True
         encode.append([text, ids, plain, tokenizer.encode(text).ids])
     tokenizer.encode_special_tokens = False
+    pairs = []
+    for first, second in PAIRS:
+        both, alone = tokenizer.encode(first, second), tokenizer.encode(first, second, add_special_tokens=False)
+        pairs.append([first, second, both.ids, both.type_ids, alone.ids, alone.type_ids])
     for ids in [e[1] for e in encode if e[0]] + ids_to_decode:
         try:
             decode.append([ids, tokenizer.decode(ids, skip_special_tokens=False), tokenizer.decode(ids, skip_special_tokens=True)])
         except BaseException as panic:  # Strip of a piece that is nothing but what is stripped, at both ends
             assert "slice index starts" in str(panic) or "out of bounds" in str(panic), panic
-    return {"encode": encode, "decode": decode}
+    return {"encode": encode, "decode": decode, "pairs": pairs}
 
 
 def random_ids(limit, count):
@@ -284,6 +292,10 @@ def write_trained(folder):
     with open(folder + "/golden.jsonl") as f:
         lines = [json.loads(line) for line in f]
     for line in lines:
+        if "pair" in line:
+            encoding = tokenizer.encode(*line["pair"])
+            line["ids"], line["type_ids"] = encoding.ids, encoding.type_ids
+            continue
         if "text" in line:
             line["ids"] = tokenizer.encode(line["text"]).ids
             line["ids_plain"] = tokenizer.encode(line["text"], add_special_tokens=False).ids

@@ -183,7 +183,7 @@ std::optional<Value> find_item(Runtime& runtime, const Value& object, const Valu
       const auto found = resolve_index(index, string.code_points);
       if (!found) return std::nullopt;
       if (!string.is_ascii()) runtime.budget().spend_bytes(string.text.size());
-      return same_markup(runtime, std::string(character_at(string, *found)), object);
+      return runtime.part_of(object, character_at(string, *found));
     }
     case Kind::kRange: {
       const auto& range = object.as<RangeObject>();
@@ -235,7 +235,7 @@ Result<Value> slice_string(Runtime& runtime, const Value& object, const SliceRan
     const size_t first = string.is_ascii() ? start : offset_of_code_point(text, start);
     const size_t bytes =
         string.is_ascii() ? range.count : offset_of_code_point(text.substr(first), range.count);
-    return same_markup(runtime, std::string(text.substr(first, bytes)), object);
+    return runtime.part_of(object, text.substr(first, bytes));
   }
   runtime.budget().spend_bytes(8 * string.text.size());  // character by character
   AMPHORA_TRY(runtime.budget().status());
@@ -248,6 +248,7 @@ Result<Value> slice_string(Runtime& runtime, const Value& object, const SliceRan
     next_code_point(text, end);
     selected += text.substr(offset, end - offset);
   }
+  const Runtime::Quoting quoting(runtime, object.quotes());
   return same_markup(runtime, std::move(selected), object);
 }
 
@@ -264,7 +265,7 @@ SliceRange resolve_slice(std::optional<int64_t> start, std::optional<int64_t> st
   const int64_t first = start ? clamp(*start) : step < 0 ? highest : lowest;
   const int64_t last = stop ? clamp(*stop) : step < 0 ? lowest : highest;
   const RangeObject range(nullptr, first, last, step);
-  return {first, step, range.size()};
+  return {first, step, range.size(), last};
 }
 
 Result<bool> contains(Runtime& runtime, const Value& container, const Value& item) {
@@ -334,10 +335,12 @@ Result<std::vector<Value>> iterate(Runtime& runtime, const Value& value) {
     case Kind::kTuple: return value.items();
     case Kind::kString: {
       const std::string_view text = value.text();
+      const QuotedRanges& quoted = value.as<StringObject>().quoted;
       for (size_t offset = 0; offset < text.size();) {
         const size_t start = offset;
         next_code_point(text, offset);
-        items.push_back(runtime.string(std::string(text.substr(start, offset - start))));
+        items.push_back(runtime.string_of(
+            {std::string(text.substr(start, offset - start)), ranges_of_part(quoted, start, offset)}));
       }
       return items;
     }
@@ -413,11 +416,12 @@ Result<Value> get_slice(Runtime& runtime, const Value& object, const Value& star
   if (object.is_string()) return slice_string(runtime, object, range);
   if (object.is(Kind::kRange)) {
     const auto& whole = object.as<RangeObject>();
-    int64_t stride = 0, end = 0;
-    const int64_t begin = whole.start + range.start * whole.step;
-    if (__builtin_mul_overflow(whole.step, range.step, &stride) ||
-        __builtin_mul_overflow(static_cast<int64_t>(range.count), stride, &end) ||
-        __builtin_add_overflow(begin, end, &end))
+    int64_t stride = 0, begin = 0, end = 0;
+    if (__builtin_mul_overflow(range.start, whole.step, &begin) ||
+        __builtin_add_overflow(whole.start, begin, &begin) ||
+        __builtin_mul_overflow(whole.step, range.step, &stride) ||
+        __builtin_mul_overflow(range.stop, whole.step, &end) ||
+        __builtin_add_overflow(whole.start, end, &end))
       return render_error("integer does not fit 64 bits");
     return Value::with_object(Kind::kRange,
                               std::make_shared<RangeObject>(&runtime.budget(), begin, end, stride));

@@ -10,6 +10,7 @@
 
 #include "amphora/result.h"
 #include "text/jinja/limits.h"
+#include "text/quoted_text.h"
 
 namespace amphora::text::jinja {
 
@@ -53,7 +54,8 @@ class Budget {
   std::optional<Error> failure_;
 };
 
-/// Builds one string; stops growing (and exceeds the budget) at kMaxTextBytes. Charges what it holds.
+/// Builds one string; stops growing (and exceeds the budget) at kMaxTextBytes. Charges what it holds. Keeps
+/// account of which parts are quoted.
 class TextBuilder {
  public:
   /// One level of values within values; too many exceed the budget.
@@ -78,7 +80,21 @@ class TextBuilder {
   void append(std::string_view piece) {
     if (piece.size() > kMaxTextBytes - text_.size()) return overflow();
     text_ += piece;
-    if (text_.capacity() != charged_) account(text_.capacity());
+    account();
+  }
+  /// A piece with its own quoted ranges.
+  void append(std::string_view piece, const QuotedRanges& quoted) {
+    const size_t start = text_.size();
+    append(piece);
+    if (text_.size() == start) return;
+    for (const QuotedRange& range : quoted) append_range(quoted_, start + range.begin, start + range.end);
+    account();
+  }
+  /// Counts everything behind the first `start` bytes as quoted.
+  void quote_from(size_t start) {
+    while (!quoted_.empty() && quoted_.back().begin >= start) quoted_.pop_back();
+    append_range(quoted_, start, text_.size());
+    account();
   }
   void append(char c) { append(std::string_view(&c, 1)); }
   void append_repeated(std::string_view piece, uint64_t count);
@@ -86,13 +102,19 @@ class TextBuilder {
   void refuse(std::string message);
   bool ok() const { return !overflowed_ && (budget_ == nullptr || budget_->ok()); }
   size_t size() const { return text_.size(); }
-  std::string take() {
+  /// The text without its ranges.
+  std::string take() { return take_quoted().text; }
+  QuotedText take_quoted() {
     account(0);
-    return std::move(text_);
+    return {std::move(text_), std::move(quoted_)};
   }
 
  private:
   void overflow(std::string_view limit = "text bytes", uint64_t value = kMaxTextBytes);
+  void account() {
+    const size_t bytes = text_.capacity() + quoted_.capacity() * sizeof(QuotedRange);
+    if (bytes != charged_) account(bytes);
+  }
   void account(size_t bytes) {
     if (budget_ != nullptr) {
       budget_->refund(charged_);
@@ -106,6 +128,7 @@ class TextBuilder {
   uint32_t levels_ = 0;
   size_t charged_ = 0;
   std::string text_;
+  QuotedRanges quoted_;
 };
 
 }  // namespace amphora::text::jinja

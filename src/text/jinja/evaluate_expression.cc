@@ -102,6 +102,7 @@ Result<CallArguments> Evaluator::evaluate_arguments(const ArgumentList& list) {
     AMPHORA_ASSIGN(const Value mapping, evaluate(*list.unpacked_named));
     if (!mapping.is(Kind::kDict))
       return render_error("argument after ** must be a mapping, not " + type_name(mapping));
+    arguments.has_quoted_names = mapping.quotes();
     const size_t written = arguments.named.size();
     for (const auto& [key, value] : mapping.dict().entries) {
       if (!key.is_string()) return render_error("keywords must be strings");
@@ -129,6 +130,7 @@ Result<Value> Evaluator::evaluate_node(const FilterCall& node) {
   }
   if (node.function == nullptr) return render_error("No filter named '" + node.name + "' found.");
   AMPHORA_ASSIGN(const CallArguments arguments, evaluate_arguments(node.arguments));
+  const Runtime::Quoting quoting(runtime_, operand.quotes() || arguments.quotes());
   return node.function(runtime_, operand, arguments);
 }
 
@@ -147,6 +149,7 @@ Result<Value> Evaluator::evaluate_node(const Unary& node) {
 Result<Value> Evaluator::evaluate_node(const Binary& node) {
   AMPHORA_ASSIGN(const Value left, evaluate(*node.left));
   AMPHORA_ASSIGN(const Value right, evaluate(*node.right));
+  const Runtime::Quoting quoting(runtime_, left.quotes() || right.quotes());
   return apply_binary(runtime_, node.op, left, right);
 }
 
@@ -174,7 +177,7 @@ Result<Value> Evaluator::evaluate_node(const Concatenation& node) {
     append_str(text, value);
   }
   AMPHORA_TRY(budget().status());
-  return runtime_.string(text.take());
+  return runtime_.string_of(text.take_quoted());
 }
 
 Result<Value> Evaluator::evaluate_node(const Conditional& node) {

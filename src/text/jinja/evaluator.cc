@@ -18,12 +18,12 @@ Evaluator::~Evaluator() {
   for (const auto& scope : kept_scopes_) scope->clear();
 }
 
-Result<std::string> Evaluator::render(const ScopedBlock& block) {
+Result<QuotedText> Evaluator::render(const ScopedBlock& block) {
   TextBuilder output(&budget());
   output_ = &output;
   AMPHORA_TRY(execute_scoped(block));
   AMPHORA_TRY(budget().status());
-  return output.take();
+  return output.take_quoted();
 }
 
 Status Evaluator::check_budget(Position at) {
@@ -170,7 +170,7 @@ Result<Value> Evaluator::capture(const ScopedBlock& block, Flow& flow) {
   const ScopeGuard scope(scope_, std::make_shared<Scope>(scope_));
   AMPHORA_ASSIGN(flow, execute_scoped(block));
   AMPHORA_TRY(budget().status());
-  return runtime_.string(text.take());
+  return runtime_.string_of(text.take_quoted());
 }
 
 Result<Value> Evaluator::apply_filters(const Expression& expression, const Value& text) {
@@ -205,7 +205,7 @@ Result<Evaluator::Flow> Evaluator::execute_node(const With& node) {
 // What a block's filter or call gives is not turned into text.
 Status Evaluator::append_block_text(const Value& value) {
   if (!value.is_string()) return render_error("expected str instance, " + type_name(value) + " found");
-  output_->append(value.text());
+  output_->append(value.text(), value.as<StringObject>().quoted);
   return {};
 }
 
@@ -258,6 +258,7 @@ Result<Value> Evaluator::call(const Value& callee, CallArguments arguments) {
   switch (callee.kind()) {
     case Kind::kFunction: {
       const auto& function = callee.as<FunctionObject>();
+      const Runtime::Quoting quoting(runtime_, function.self.quotes() || arguments.quotes());
       return function.function(runtime_, function.self, arguments);
     }
     case Kind::kMacro: return call_macro(callee.as<MacroObject>(), std::move(arguments));
@@ -281,7 +282,7 @@ Result<Value> Evaluator::call_loop(const LoopObject& loop, const CallArguments& 
   const ScopeGuard scope(scope_, loop.outer);
   AMPHORA_TRY(run_loop(*loop.recursive, arguments.positional[0], loop.depth0 + 1));
   AMPHORA_TRY(budget().status());
-  return runtime_.string(text.take());
+  return runtime_.string_of(text.take_quoted());
 }
 
 Result<Value> Evaluator::call_macro(const MacroObject& macro, CallArguments arguments) {
@@ -294,7 +295,7 @@ Result<Value> Evaluator::call_macro(const MacroObject& macro, CallArguments argu
   AMPHORA_TRY(bind_parameters(*callable, std::move(arguments)));
   AMPHORA_TRY(execute_scoped(callable->body));
   AMPHORA_TRY(budget().status());
-  return runtime_.string(text.take());
+  return runtime_.string_of(text.take_quoted());
 }
 
 // As jinja2.runtime.Macro does it: by position, then by name, then what the body asks for by its special
@@ -319,6 +320,8 @@ Status Evaluator::bind_parameters(const Callable& callable, CallArguments argume
     scope_->set("caller", caller ? *std::move(caller) : runtime_.undefined("No caller defined"));
   }
   if (callable.uses_kwargs) {
+    // A name that the template writes is no more than letters; others come out of an unpacked dict.
+    const Runtime::Quoting quoting(runtime_, true);
     std::vector<DictObject::Entry> entries;
     for (auto& [name, value] : arguments.named) entries.emplace_back(runtime_.string(name), std::move(value));
     scope_->set("kwargs", runtime_.dict(std::move(entries)));

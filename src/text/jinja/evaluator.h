@@ -24,7 +24,7 @@ class Evaluator {
 
   /// A variable of the caller.
   void define(std::string_view name, Value value) { scope_->set(name, std::move(value)); }
-  Result<std::string> render(const ScopedBlock& block);
+  Result<QuotedText> render(const ScopedBlock& block);
 
  private:
   enum class Flow : uint8_t { kNormal, kBreak, kContinue };

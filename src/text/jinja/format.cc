@@ -113,7 +113,7 @@ class PercentFormatter {
         spec.align = '<';
       else if (flag == '+')
         spec.sign = '+';
-      else if (flag == ' ' && spec.sign == '-')
+      else if (flag == ' ' && spec.sign == 0)
         spec.sign = ' ';
       else if (flag == '#')
         spec.alternate = true;
@@ -330,7 +330,7 @@ class BraceFormatter {
         return render_error(std::string("Unknown format code '") + spec.type + "' for object of type 'str'");
       if (spec.grouping != 0)
         return render_error(std::string("Cannot specify '") + spec.grouping + "' with 's'.");
-      if (spec.sign != '-') return render_error("Sign not allowed in string format specifier");
+      if (spec.sign != 0) return render_error("Sign not allowed in string format specifier");
       if (spec.align == '=' && spec.fill != "0")
         return render_error("'=' alignment not allowed in string format specifier");
       if (spec.align == '=') spec.align = '<';  // "05": zeros on the right of text

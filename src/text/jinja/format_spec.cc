@@ -20,7 +20,7 @@ bool is_align(char c) { return c == '<' || c == '>' || c == '^' || c == '='; }
 
 std::string with_sign(std::string digits, bool negative, char sign) {
   if (negative) return "-" + digits;
-  return sign == '-' ? digits : std::string(1, sign) + digits;
+  return sign == 0 || sign == '-' ? digits : std::string(1, sign) + digits;
 }
 
 // "1234567.5" to "1,234,567.5".
@@ -85,7 +85,7 @@ Result<FormatSpec> parse_format_spec(std::string_view text) {
 
 // The character of a code point.
 Result<std::string> format_character(int64_t value, const FormatSpec& spec) {
-  if (spec.sign != '-') return render_error("Sign not allowed with integer format specifier 'c'");
+  if (spec.sign != 0) return render_error("Sign not allowed with integer format specifier 'c'");
   if (spec.alternate) return render_error("Alternate form (#) not allowed with integer format specifier 'c'");
   if (spec.grouping != 0)
     return render_error(std::string("Cannot specify '") + spec.grouping + "' with 'c'.");

@@ -15,7 +15,7 @@ namespace amphora::text::jinja {
 struct FormatSpec {
   std::string fill = " ";  ///< one character
   char align = 0;          ///< '<', '>', '^', '=' or 0 for the type's own
-  char sign = '-';         ///< '-', '+' or ' '
+  char sign = 0;           ///< '-', '+' or ' '; 0 if not said, which means '-'
   bool alternate = false;  ///< '#'
   char grouping = 0;       ///< ',' or '_'
   uint64_t width = 0;

@@ -7,10 +7,10 @@
 namespace amphora::text::jinja {
 namespace {
 
-Result<Value> string_from(const std::string& text) {
+Result<Value> string_from(const std::string& text, bool quoted) {
   if (!is_well_formed_utf8(text))
     return coded_error(Fault::kCorrupt, "TemplateInput", "template variable is not well-formed UTF-8");
-  return make_string(nullptr, text);
+  return quoted ? make_quoted_string(nullptr, text) : make_string(nullptr, text);
 }
 
 Value number_from(const json::Value& value) {
@@ -19,19 +19,19 @@ Value number_from(const json::Value& value) {
   return Value::with_object(Kind::kBigInteger, std::make_shared<BigIntegerObject>(nullptr, value.text()));
 }
 
-Result<Value> convert(const json::Value& value, uint32_t depth) {
+Result<Value> convert(const json::Value& value, bool quoted, uint32_t depth) {
   if (depth > kMaxValueDepth)
     return limit_error("limit of value depth exceeded (" + std::to_string(kMaxValueDepth) + ")");
   switch (value.kind()) {
     case json::Kind::kNull: return Value();
     case json::Kind::kBool: return Value::boolean(value.as_bool());
     case json::Kind::kNumber: return number_from(value);
-    case json::Kind::kString: return string_from(value.text());
+    case json::Kind::kString: return string_from(value.text(), quoted);
     case json::Kind::kArray: {
       std::vector<Value> items;
       items.reserve(value.items().size());
       for (const json::Value& item : value.items()) {
-        AMPHORA_ASSIGN(Value converted, convert(item, depth + 1));
+        AMPHORA_ASSIGN(Value converted, convert(item, quoted, depth + 1));
         items.push_back(std::move(converted));
       }
       return make_list(nullptr, std::move(items));
@@ -40,8 +40,8 @@ Result<Value> convert(const json::Value& value, uint32_t depth) {
       std::vector<DictObject::Entry> entries;
       entries.reserve(value.members().size());
       for (const json::Member& member : value.members()) {
-        AMPHORA_ASSIGN(Value key, string_from(member.key));
-        AMPHORA_ASSIGN(Value converted, convert(member.value, depth + 1));
+        AMPHORA_ASSIGN(Value key, string_from(member.key, quoted));
+        AMPHORA_ASSIGN(Value converted, convert(member.value, quoted, depth + 1));
         entries.emplace_back(std::move(key), std::move(converted));
       }
       return make_dict(nullptr, std::move(entries));
@@ -52,6 +52,6 @@ Result<Value> convert(const json::Value& value, uint32_t depth) {
 
 }  // namespace
 
-Result<Value> from_json(const json::Value& value) { return convert(value, 1); }
+Result<Value> from_json(const json::Value& value, bool quoted) { return convert(value, quoted, 1); }
 
 }  // namespace amphora::text::jinja

@@ -16,7 +16,8 @@ class Scope;
 
 struct LoopObject : Object {
   LoopObject(Budget* budget, std::vector<Value> all)
-      : Object(budget, all.size() * sizeof(Value), deepest(all) + 1), items(std::move(all)) {}
+      : Object(budget, all.size() * sizeof(Value), deepest(all) + 1, any_quotes(all)),
+        items(std::move(all)) {}
   std::vector<Value> items;
   size_t index = 0;
   uint32_t depth0 = 0;  ///< levels of recursive loops around this one

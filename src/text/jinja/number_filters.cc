@@ -189,6 +189,8 @@ Result<Value> filter_round(Runtime& /*runtime*/, const Value& self, Arguments ar
     if (self.is_integral()) return round_integer(self.as_integer(), precision);
     return Value::floating(round_float(self.as_float(), precision));
   }
+  // The integer times a power of ten is an integer too, however large.
+  if (self.is_integral() && precision >= 0) return Value::floating(self.as_float());
   const double scale = std::pow(10.0, static_cast<double>(precision));
   const double scaled = self.as_float() * scale;
   if (!std::isfinite(scaled)) return render_error("cannot convert float infinity to integer");

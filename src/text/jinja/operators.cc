@@ -137,13 +137,13 @@ Result<Value> add_strings(Runtime& runtime, const Value& left, const Value& righ
   for (const Value* part : {&left, &right}) {
     // Safe HTML stays safe only if what joins it is escaped.
     if (markup && !part->is_markup()) {
-      text.append(escape_html(part->text()));
+      append_escaped(text, *part);
     } else {
-      text.append(part->text());
+      text.append(part->text(), part->as<StringObject>().quoted);
     }
   }
   AMPHORA_TRY(runtime.budget().status());
-  return runtime.string(text.take(), markup);
+  return runtime.string_of(text.take_quoted(), markup);
 }
 
 Result<Value> add_lists(Runtime& runtime, const Value& left, const Value& right) {

@@ -39,6 +39,7 @@ Result<Value> get_slice(Runtime& runtime, const Value& object, const Value& star
 struct SliceRange {
   int64_t start, step;
   uint64_t count;
+  int64_t stop;  ///< as Python's slice.indices() has it
 };
 SliceRange resolve_slice(std::optional<int64_t> start, std::optional<int64_t> stop, int64_t step,
                          uint64_t length);

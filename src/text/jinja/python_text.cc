@@ -172,10 +172,15 @@ void append_repr(TextBuilder& out, const Value& value) {
 }
 
 void append_str(TextBuilder& out, const Value& value) {
-  if (value.is_string()) return out.append(value.text());
+  if (value.is_string()) return out.append(value.text(), value.as<StringObject>().quoted);
   if (value.is_undefined()) return;
-  if (value.is(Kind::kNamespace)) return append_namespace(out, value.as<NamespaceObject>());
-  append_repr(out, value);
+  const size_t start = out.size();
+  if (value.is(Kind::kNamespace)) {
+    append_namespace(out, value.as<NamespaceObject>());
+  } else {
+    append_repr(out, value);
+  }
+  if (value.quotes()) out.quote_from(start);
 }
 
 Result<std::string> to_str(Budget& budget, const Value& value) {
@@ -191,6 +196,19 @@ Result<std::string> to_repr(Budget& budget, const Value& value) {
   append_repr(out, value);
   AMPHORA_TRY(budget.status());
   return out.take();
+}
+
+void append_escaped(TextBuilder& out, const Value& string) {
+  const std::string_view text = string.text();
+  size_t end = 0;
+  for (const QuotedRange& range : string.as<StringObject>().quoted) {
+    out.append(escape_html(text.substr(end, range.begin - end)));
+    const size_t start = out.size();
+    out.append(escape_html(text.substr(range.begin, range.end - range.begin)));
+    out.quote_from(start);
+    end = range.end;
+  }
+  out.append(escape_html(text.substr(end)));
 }
 
 std::string escape_html(std::string_view text) {

@@ -31,5 +31,7 @@ Result<std::string> to_json(Budget& budget, const Value& value, const JsonStyle&
 
 /// markupsafe.escape for text.
 std::string escape_html(std::string_view text);
+/// A string, escaped.
+void append_escaped(TextBuilder& out, const Value& string);
 
 }  // namespace amphora::text::jinja

@@ -11,6 +11,16 @@ int64_t Runtime::now_unix_seconds() const {
   return std::chrono::duration_cast<std::chrono::seconds>(now).count();
 }
 
+Value Runtime::part_of(const Value& string, std::string_view part) {
+  const auto& whole = string.as<StringObject>();
+  QuotedRanges ranges;
+  if (!part.empty() && !whole.quoted.empty()) {
+    const auto start = static_cast<size_t>(part.data() - whole.text.data());
+    ranges = ranges_of_part(whole.quoted, start, start + part.size());
+  }
+  return make_string(&budget_, std::string(part), whole.markup, std::move(ranges));
+}
+
 Value Runtime::new_namespace(std::vector<NamedValue> attributes) {
   auto object = std::make_shared<NamespaceObject>(&budget_);
   for (auto& [name, value] : attributes) object->set(name, std::move(value));

@@ -26,9 +26,32 @@ class Runtime {
   /// The clock of strftime_now, UTC; the system's if the caller gave none.
   int64_t now_unix_seconds() const;
 
+  /// As long as it lives, strings that are made count as quoted if `quotes`: what an operation makes of
+  /// quoted text is quoted as a whole, unless the operation knows better.
+  class Quoting {
+   public:
+    Quoting(Runtime& runtime, bool quotes) : runtime_(runtime), outer_(runtime.is_quoting_) {
+      runtime_.is_quoting_ = outer_ || quotes;
+    }
+    Quoting(const Quoting&) = delete;
+    Quoting& operator=(const Quoting&) = delete;
+    ~Quoting() { runtime_.is_quoting_ = outer_; }
+
+   private:
+    Runtime& runtime_;
+    bool outer_;
+  };
+
   Value string(std::string text, bool markup = false) {
-    return make_string(&budget_, std::move(text), markup);
+    return is_quoting_ ? make_quoted_string(&budget_, std::move(text), markup)
+                       : make_string(&budget_, std::move(text), markup);
   }
+  /// With exactly the ranges that it carries.
+  Value string_of(QuotedText text, bool markup = false) {
+    return make_string(&budget_, std::move(text.text), markup, std::move(text.quoted));
+  }
+  /// A part of a string: a view into it, or empty.
+  Value part_of(const Value& string, std::string_view part);
   Value list(std::vector<Value> items) { return make_list(&budget_, std::move(items)); }
   Value tuple(std::vector<Value> items) { return make_tuple(&budget_, std::move(items)); }
   Value dict(std::vector<DictObject::Entry> entries) { return make_dict(&budget_, std::move(entries)); }
@@ -43,6 +66,7 @@ class Runtime {
  private:
   Budget budget_;
   std::optional<int64_t> now_;
+  bool is_quoting_ = false;
   std::vector<std::shared_ptr<NamespaceObject>> namespaces_;
 };
 

@@ -65,20 +65,21 @@ Result<Value> filter_items(Runtime& runtime, const Value& self, Arguments argume
 
 Result<Value> filter_join(Runtime& runtime, const Value& self, Arguments arguments) {
   AMPHORA_ASSIGN(const auto bound, bind_arguments("join", arguments, {"d", "attribute"}));
-  std::string separator;
+  Value separator = runtime.string({});
   if (const Value* value = bound.find(0)) {
-    AMPHORA_ASSIGN(separator, to_str(runtime.budget(), *value));
+    AMPHORA_ASSIGN(std::string text, to_str(runtime.budget(), *value));
+    separator = value->is_string() ? *value : runtime.string(std::move(text));
   }
   AMPHORA_ASSIGN(const AttributePath path, AttributePath::from(runtime, bound.find(1)));
   AMPHORA_ASSIGN(const std::vector<Value> items, iterate(runtime, self));
   TextBuilder out(&runtime.budget());
   for (size_t i = 0; i < items.size(); ++i) {
     AMPHORA_ASSIGN(const Value item, path.follow(runtime, items[i]));
-    if (i != 0) out.append(separator);
+    if (i != 0) append_str(out, separator);
     append_str(out, item);
     AMPHORA_TRY(runtime.budget().status());
   }
-  return runtime.string(out.take());
+  return runtime.string_of(out.take_quoted());
 }
 
 Result<Value> filter_reverse(Runtime& runtime, const Value& self, Arguments arguments) {

@@ -107,7 +107,7 @@ Result<Value> strip_text(Runtime& runtime, const Value& self, Arguments argument
     runtime.budget().spend(self.text().size() / kBytesPerStep * (1 + characters->size() / 8));
     AMPHORA_TRY(runtime.budget().status());
   }
-  return same_markup(runtime, std::string(strip(self.text(), characters, kSide)), self);
+  return runtime.part_of(self, strip(self.text(), characters, kSide));
 }
 
 Result<Value> list_of(Runtime& runtime, const std::vector<std::string_view>& parts, const Value& like) {
@@ -115,7 +115,7 @@ Result<Value> list_of(Runtime& runtime, const std::vector<std::string_view>& par
   if (!runtime.budget().allows(parts.size() * (sizeof(Value) + 200))) return runtime.budget().error();
   std::vector<Value> items;
   items.reserve(parts.size());
-  for (const std::string_view part : parts) items.push_back(same_markup(runtime, std::string(part), like));
+  for (const std::string_view part : parts) items.push_back(runtime.part_of(like, part));
   return runtime.list(std::move(items));
 }
 
@@ -158,8 +158,13 @@ Result<Value> partition(Runtime& runtime, const Value& self, Arguments arguments
       : kFromRight ? std::array<std::string_view, 3>{"", "", text}
                    : std::array<std::string_view, 3>{text, "", ""};
   std::vector<Value> items;
-  for (const std::string_view part : parts) items.push_back(same_markup(runtime, std::string(part), self));
-  if (found && !self.is_markup()) items[1] = *bound.find(0);  // the very separator, which may be Markup
+  items.push_back(runtime.part_of(self, parts[0]));
+  items.push_back(same_markup(runtime, std::string(parts[1]), self));
+  items.push_back(runtime.part_of(self, parts[2]));
+  if (found && !self.is_markup()) {  // the very separator, which may be Markup
+    const Value& given = *bound.find(0);
+    items[1] = self.quotes() ? same_markup(runtime, std::string(separator), given) : given;
+  }
   return runtime.tuple(std::move(items));
 }
 
@@ -170,7 +175,7 @@ Result<Value> remove_affix(Runtime& runtime, const Value& self, Arguments argume
   std::string_view text = self.text();
   if (kPrefix && text.starts_with(affix)) text.remove_prefix(affix.size());
   if (!kPrefix && text.ends_with(affix)) text.remove_suffix(affix.size());
-  return same_markup(runtime, std::string(text), self);
+  return runtime.part_of(self, text);
 }
 
 // ---- Search
@@ -287,19 +292,25 @@ Result<Value> join_text(Runtime& runtime, const Value& self, Arguments arguments
   AMPHORA_ASSIGN(const std::vector<Value> items, iterate(runtime, *bound.find(0)));
   TextBuilder out(&runtime.budget());
   for (size_t i = 0; i < items.size() && out.ok(); ++i) {
-    if (i != 0) out.append(self.text());
+    if (i != 0) out.append(self.text(), self.as<StringObject>().quoted);
     if (!items[i].is_string() && self.is_markup()) {
       AMPHORA_ASSIGN(const std::string text, to_str(runtime.budget(), items[i]));
+      const size_t start = out.size();
       out.append(escape_html(text));
+      if (items[i].quotes()) out.quote_from(start);
       continue;
     }
     if (!items[i].is_string())
       return render_error("sequence item " + std::to_string(i) + ": expected str instance, " +
                           type_name(items[i]) + " found");
-    out.append(for_insertion(self, items[i]));
+    if (self.is_markup() && !items[i].is_markup()) {
+      append_escaped(out, items[i]);
+    } else {
+      append_str(out, items[i]);
+    }
   }
   AMPHORA_TRY(runtime.budget().status());
-  return same_markup(runtime, out.take(), self);
+  return runtime.string_of(out.take_quoted(), self.is_markup());
 }
 
 enum class Alignment : uint8_t { kLeft, kRight, kCenter };

@@ -18,6 +18,11 @@ uint32_t deepest_entry(const std::vector<DictObject::Entry>& entries) {
   return depth;
 }
 
+bool any_entry_quotes(const std::vector<DictObject::Entry>& entries) {
+  return std::ranges::any_of(entries,
+                             [](const auto& entry) { return entry.first.quotes() || entry.second.quotes(); });
+}
+
 uint64_t mix(uint64_t hash, uint64_t more) { return (hash ^ more) * 0x9E3779B97F4A7C15ull + (hash >> 29); }
 
 }  // namespace
@@ -28,8 +33,15 @@ uint32_t deepest(const std::vector<Value>& items) {
   return depth;
 }
 
-Object::Object(Budget* budget, size_t bytes, uint32_t depth)
-    : budget_(budget), bytes_(bytes + kObjectOverhead), depth_(depth) {
+bool any_quotes(const std::vector<Value>& items) { return std::ranges::any_of(items, &Value::quotes); }
+
+bool CallArguments::quotes() const {
+  return has_quoted_names || any_quotes(positional) ||
+         std::ranges::any_of(named, [](const NamedValue& argument) { return argument.second.quotes(); });
+}
+
+Object::Object(Budget* budget, size_t bytes, uint32_t depth, bool quotes)
+    : budget_(budget), bytes_(bytes + kObjectOverhead), depth_(depth), quotes_(quotes) {
   if (budget_ == nullptr) return;
   budget_->charge(bytes_);
   // Values are released by recursion, so their depth is native stack too.
@@ -73,21 +85,23 @@ bool Value::is_markup() const { return kind_ == Kind::kString && as<StringObject
 const std::vector<Value>& Value::items() const { return as<ListObject>().items; }
 const DictObject& Value::dict() const { return as<DictObject>(); }
 
-StringObject::StringObject(Budget* budget, std::string content, bool is_markup)
-    : Object(budget, content.size()),
+StringObject::StringObject(Budget* budget, std::string content, bool is_markup, QuotedRanges ranges)
+    : Object(budget, content.size() + ranges.size() * sizeof(QuotedRange), 0, !ranges.empty()),
       text(std::move(content)),
+      quoted(std::move(ranges)),
       code_points(count_code_points(text)),
       markup(is_markup) {
   if (budget != nullptr) budget->spend_bytes(text.size());
 }
 
 ListObject::ListObject(Budget* budget, std::vector<Value> values)
-    : Object(budget, values.size() * sizeof(Value), deepest(values) + 1), items(std::move(values)) {
+    : Object(budget, values.size() * sizeof(Value), deepest(values) + 1, any_quotes(values)),
+      items(std::move(values)) {
   if (budget != nullptr) budget->spend_bytes(items.size() * sizeof(Value));
 }
 
 DictObject::DictObject(Budget* budget, std::vector<Entry> all)
-    : Object(budget, all.size() * 3 * sizeof(Entry), deepest_entry(all) + 1) {
+    : Object(budget, all.size() * 3 * sizeof(Entry), deepest_entry(all) + 1, any_entry_quotes(all)) {
   if (budget != nullptr) budget->spend(all.size());
   entries.reserve(all.size());
   for (Entry& entry : all) insert(std::move(entry));
@@ -127,7 +141,9 @@ const Value* DictObject::find(std::string_view key) const {
 }
 
 DictViewObject::DictViewObject(Budget* budget, Value owner, Part shown)
-    : Object(budget, sizeof(DictViewObject), owner.depth() + 1), dict(std::move(owner)), part(shown) {}
+    : Object(budget, sizeof(DictViewObject), owner.depth() + 1, owner.quotes()),
+      dict(std::move(owner)),
+      part(shown) {}
 
 RangeObject::RangeObject(Budget* budget, int64_t first, int64_t end, int64_t by)
     : Object(budget, sizeof(RangeObject)), start(first), stop(end), step(by) {}
@@ -141,7 +157,7 @@ uint64_t RangeObject::size() const {
 
 IteratorObject::IteratorObject(Budget* budget, std::string type, std::vector<Value> values,
                                std::optional<Error> at_end)
-    : Object(budget, values.size() * sizeof(Value), deepest(values) + 1),
+    : Object(budget, values.size() * sizeof(Value), deepest(values) + 1, any_quotes(values)),
       type_name(std::move(type)),
       items(std::move(values)),
       error(std::move(at_end)) {}
@@ -164,17 +180,25 @@ void NamespaceObject::set(std::string_view name, Value value) {
 }
 
 CyclerObject::CyclerObject(Budget* budget, std::vector<Value> values)
-    : Object(budget, values.size() * sizeof(Value), deepest(values) + 1), items(std::move(values)) {}
+    : Object(budget, values.size() * sizeof(Value), deepest(values) + 1, any_quotes(values)),
+      items(std::move(values)) {}
 
 FunctionObject::FunctionObject(Budget* budget, std::string_view function_name, NativeFunction code,
                                Value object)
-    : Object(budget, sizeof(FunctionObject), object.depth() + 1),
+    : Object(budget, sizeof(FunctionObject), object.depth() + 1, object.quotes()),
       name(function_name),
       function(code),
       self(std::move(object)) {}
 
-Value make_string(Budget* budget, std::string text, bool markup) {
-  return Value::with_object(Kind::kString, std::make_shared<StringObject>(budget, std::move(text), markup));
+Value make_string(Budget* budget, std::string text, bool markup, QuotedRanges quoted) {
+  return Value::with_object(
+      Kind::kString, std::make_shared<StringObject>(budget, std::move(text), markup, std::move(quoted)));
+}
+
+Value make_quoted_string(Budget* budget, std::string text, bool markup) {
+  QuotedRanges whole;
+  append_range(whole, 0, text.size());
+  return make_string(budget, std::move(text), markup, std::move(whole));
 }
 
 Value make_list(Budget* budget, std::vector<Value> items) {

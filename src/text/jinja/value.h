@@ -17,6 +17,7 @@
 
 #include "amphora/result.h"
 #include "text/jinja/budget.h"
+#include "text/quoted_text.h"
 
 namespace amphora::text::jinja {
 
@@ -50,16 +51,18 @@ struct DictObject;
 /// Base of what values share; refunds its charge when the last value lets go.
 class Object {
  public:
-  Object(Budget* budget, size_t bytes, uint32_t depth = 0);
+  Object(Budget* budget, size_t bytes, uint32_t depth = 0, bool quotes = false);
   Object(const Object&) = delete;
   Object& operator=(const Object&) = delete;
   virtual ~Object();
   uint32_t depth() const { return depth_; }
+  bool quotes() const { return quotes_; }
 
  private:
   Budget* budget_;
   size_t bytes_;
   uint32_t depth_;
+  bool quotes_;
 };
 
 class Value {
@@ -93,6 +96,8 @@ class Value {
     return static_cast<T&>(*object_);
   }
   uint32_t depth() const { return object_ ? object_->depth() : 0; }
+  /// Whether it holds quoted text (see quoted_text.h), or could.
+  bool quotes() const { return object_ && object_->quotes(); }
 
  private:
   Kind kind_ = Kind::kNone;
@@ -106,8 +111,9 @@ class Value {
 using NamedValue = std::pair<std::string, Value>;
 
 struct StringObject : Object {
-  StringObject(Budget* budget, std::string content, bool is_markup);
-  std::string text;    ///< UTF-8
+  StringObject(Budget* budget, std::string content, bool is_markup, QuotedRanges ranges);
+  std::string text;  ///< UTF-8
+  QuotedRanges quoted;
   size_t code_points;  ///< Python's len()
   bool markup;
   bool is_ascii() const { return code_points == text.size(); }
@@ -159,7 +165,9 @@ struct IteratorObject : Object {
 };
 
 struct NamespaceObject : Object {
-  explicit NamespaceObject(Budget* budget) : Object(budget, sizeof(NamespaceObject)), budget_(budget) {}
+  // It counts as quoting from the start: what contains it is not told when its attributes change.
+  explicit NamespaceObject(Budget* budget)
+      : Object(budget, sizeof(NamespaceObject), 0, /*quotes=*/true), budget_(budget) {}
   const Value* find(std::string_view name) const;
   void set(std::string_view name, Value value);
   std::vector<NamedValue> attributes;
@@ -197,6 +205,8 @@ struct JoinerObject : Object {
 struct CallArguments {
   std::vector<Value> positional;
   std::vector<NamedValue> named;
+  bool has_quoted_names = false;  ///< some of the names were keys of a dict that quotes
+  bool quotes() const;
 };
 
 class Runtime;
@@ -211,7 +221,9 @@ struct FunctionObject : Object {
   Value self;
 };
 
-Value make_string(Budget* budget, std::string text, bool markup = false);
+Value make_string(Budget* budget, std::string text, bool markup = false, QuotedRanges quoted = {});
+/// All of it quoted.
+Value make_quoted_string(Budget* budget, std::string text, bool markup = false);
 Value make_list(Budget* budget, std::vector<Value> items);
 Value make_tuple(Budget* budget, std::vector<Value> items);
 Value make_dict(Budget* budget, std::vector<DictObject::Entry> entries);
@@ -221,6 +233,7 @@ Value make_iterator(Budget* budget, std::string type, std::vector<Value> items,
 
 /// Depth of the deepest of them.
 uint32_t deepest(const std::vector<Value>& items);
+bool any_quotes(const std::vector<Value>& items);
 
 /// Python's type(value).__name__.
 std::string type_name(const Value& value);

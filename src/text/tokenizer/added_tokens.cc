@@ -39,7 +39,34 @@ size_t leading_space_bytes(std::string_view text) {
   return text.size();
 }
 
+bool lies_in(std::span<const QuotedRange> ranges, size_t offset) {
+  const auto range = std::ranges::upper_bound(ranges, offset, {}, &QuotedRange::end);
+  return range != ranges.end() && range->begin <= offset;
+}
+
+// A part of a text with something else in the place of what is quoted.
+std::string without_quoted(std::string_view text, Span part, std::span<const QuotedRange> quoted) {
+  std::string rest;
+  size_t end = part.begin;
+  for (const QuotedRange& range : quoted) {
+    if (range.end <= part.begin || range.begin >= part.end) continue;
+    const size_t begin = std::max<size_t>(range.begin, part.begin);
+    rest.append(text.substr(end, begin - end)).append("\uFFFC");
+    end = std::min<size_t>(range.end, part.end);
+  }
+  return rest.append(text.substr(end, part.end - end));
+}
+
 }  // namespace
+
+bool MarkerRule::is_marker(const AddedToken& token) const {
+  return std::ranges::binary_search(markers, token.id);
+}
+
+bool MarkerRule::forbids(const AddedToken& token, Span span) const {
+  return !quoted.empty() && (lies_in(quoted, span.begin) || lies_in(quoted, span.end - 1)) &&
+         is_marker(token);
+}
 
 bool TextTrie::add(std::string_view text, uint32_t value) {
   uint32_t* link = &roots_[static_cast<uint8_t>(text[0])];
@@ -155,14 +182,81 @@ Status AddedTokens::read_one(const json::Value& value, const std::string& place,
   }
   if (!(token.normalized ? normalized_ : raw_).add(token.decoded, index))
     return corrupt(fmt::format("'{}' has the normal form of another added token", token.content));
+  if (token.normalized) before_normalization_.add(token.content, index);
   tokens_.push_back(std::move(token));
   return {};
 }
 
-void AddedTokens::split(std::string_view text, bool normalized, bool parse_special,
-                        std::vector<AddedPart>& parts) const {
+void AddedTokens::split_raw(std::string_view text, bool parse_special, const MarkerRule& rule,
+                            std::vector<AddedPart>& parts) const {
+  split(raw_, text, parse_special, rule, parts);
+}
+
+void AddedTokens::split_normalized(std::string_view text, bool parse_special, const MarkerRule& rule,
+                                   std::vector<AddedPart>& parts) const {
+  const QuotedRange whole[] = {{0, UINT32_MAX}};
+  split(normalized_, text, parse_special, {rule.markers.empty() ? rule.quoted : whole, rule.markers}, parts);
+}
+
+Result<std::vector<const AddedToken*>> AddedTokens::find_normalized_markers(
+    std::string text, bool parse_special, const MarkerRule& rule, const Normalizer* normalizer) const {
+  size_t origin_bytes = 0;
+  if (normalizer != nullptr) AMPHORA_TRY(normalizer->normalize(text, origin_bytes));
+  std::vector<AddedPart> parts;
+  split(normalized_, text, parse_special, {}, parts);
+  std::vector<const AddedToken*> markers;
+  for (const AddedPart& part : parts)
+    if (part.token != nullptr && rule.is_marker(*part.token)) markers.push_back(part.token);
+  return markers;
+}
+
+std::vector<AddedPart> AddedTokens::unquoted_markers(std::string_view text, Span within,
+                                                     const MarkerRule& rule) const {
+  std::vector<AddedPart> markers;
+  for (size_t at = within.begin; at < within.end;) {
+    const auto match = before_normalization_.longest_at(text.substr(0, within.end), at);
+    const AddedToken* token = match ? &tokens_[match->value] : nullptr;
+    const Span span{at, at + (match ? match->bytes : 1)};
+    const bool counts = token != nullptr && rule.is_marker(*token) && !rule.forbids(*token, span);
+    if (counts) markers.push_back({span, token});
+    at = counts ? span.end : at + 1;
+  }
+  return markers;
+}
+
+Status AddedTokens::protect_normalized(std::string_view text, bool parse_special, const MarkerRule& rule,
+                                       const Normalizer* normalizer, std::vector<AddedPart>& parts) const {
+  if (rule.quoted.empty() || normalized_.empty()) return {};
+  std::vector<AddedPart> kept;
+  for (const AddedPart& part : parts) {
+    if (part.token != nullptr) {
+      kept.push_back(part);
+      continue;
+    }
+    AMPHORA_ASSIGN(const auto found, find_normalized_markers(std::string(slice(text, part.span)),
+                                                             parse_special, rule, normalizer));
+    AMPHORA_ASSIGN(const auto own, find_normalized_markers(without_quoted(text, part.span, rule.quoted),
+                                                           parse_special, rule, normalizer));
+    const auto unquoted = unquoted_markers(text, part.span, rule);
+    if (found == own || std::ranges::equal(found, unquoted, {}, {}, &AddedPart::token)) {
+      kept.push_back(part);
+      continue;
+    }
+    size_t end = part.span.begin;
+    for (const AddedPart& marker : unquoted) {
+      if (end < marker.span.begin) kept.push_back({{end, marker.span.begin}, nullptr, false});
+      kept.push_back(marker);
+      end = marker.span.end;
+    }
+    if (end < part.span.end) kept.push_back({{end, part.span.end}, nullptr, false});
+  }
+  parts = std::move(kept);
+  return {};
+}
+
+void AddedTokens::split(const TextTrie& trie, std::string_view text, bool parse_special,
+                        const MarkerRule& rule, std::vector<AddedPart>& parts) const {
   parts.clear();
-  const TextTrie& trie = normalized ? normalized_ : raw_;
   size_t end = 0;  // of what has been given out
   for (size_t at = 0; !trie.empty() && at < text.size();) {
     const auto found = trie.longest_at(text, at);
@@ -172,6 +266,10 @@ void AddedTokens::split(std::string_view text, bool normalized, bool parse_speci
     }
     const AddedToken& token = tokens_[found->value];
     Span span{at, at + found->bytes};
+    if (rule.forbids(token, span)) {
+      ++at;
+      continue;
+    }
     at = span.end;
     // A match that does not count still hides what overlaps it, as in the reference.
     if (token.special && !parse_special) continue;

@@ -4,6 +4,7 @@
 #include <array>
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -11,6 +12,7 @@
 
 #include "amphora/json.h"
 #include "amphora/result.h"
+#include "text/quoted_text.h"
 #include "text/tokenizer/normalizer.h"
 #include "text/tokenizer/span.h"
 #include "text/tokenizer/vocabulary.h"
@@ -32,6 +34,15 @@ struct AddedToken {
 struct AddedPart {
   Span span;
   const AddedToken* token;  ///< null for ordinary text
+  bool has_markers = true;  ///< false: nothing in it can be a marker (see MarkerRule)
+};
+
+/// Which tokens are ordinary text in the quoted parts of a text: see EncodeOptions.
+struct MarkerRule {
+  std::span<const QuotedRange> quoted;
+  std::span<const TokenId> markers;
+  bool is_marker(const AddedToken& token) const;
+  bool forbids(const AddedToken& token, Span span) const;
 };
 
 /// Finds the longest of many texts at each place.
@@ -70,15 +81,31 @@ class AddedTokens {
   static Result<AddedTokens> read(const json::Value& array, Vocabulary& vocabulary,
                                   const Normalizer* normalizer);
 
-  /// Splits by the tokens that are looked for before (or after) normalisation.
-  void split(std::string_view text, bool normalized, bool parse_special, std::vector<AddedPart>& parts) const;
+  /// Splits by the tokens that are looked for before normalisation.
+  void split_raw(std::string_view text, bool parse_special, const MarkerRule& rule,
+                 std::vector<AddedPart>& parts) const;
+  /// Holds the rule for markers that are looked for in normal form, where quoted parts can no longer be told.
+  /// A part of `text` in which quoted text adds none stays as it is; others are split where a marker's own
+  /// content stands outside of quoted parts, and nothing else in them is a marker.
+  Status protect_normalized(std::string_view text, bool parse_special, const MarkerRule& rule,
+                            const Normalizer* normalizer, std::vector<AddedPart>& parts) const;
+  /// Splits by the tokens that are looked for in normal form; all but `rule`'s markers, if it has some.
+  void split_normalized(std::string_view text, bool parse_special, const MarkerRule& rule,
+                        std::vector<AddedPart>& parts) const;
 
   const AddedToken* find(TokenId id) const;
   std::optional<TokenId> find_id(std::string_view content) const;
+  const std::vector<AddedToken>& all() const { return tokens_; }
   /// Whether decode() leaves it out when it skips special tokens: by its text, as the reference decides it.
   bool is_skipped(const AddedToken& token) const { return skipped_[index_of(token)]; }
 
  private:
+  Result<std::vector<const AddedToken*>> find_normalized_markers(std::string text, bool parse_special,
+                                                                 const MarkerRule& rule,
+                                                                 const Normalizer* normalizer) const;
+  std::vector<AddedPart> unquoted_markers(std::string_view text, Span within, const MarkerRule& rule) const;
+  void split(const TextTrie& trie, std::string_view text, bool parse_special, const MarkerRule& rule,
+             std::vector<AddedPart>& parts) const;
   size_t index_of(const AddedToken& token) const { return static_cast<size_t>(&token - tokens_.data()); }
   Status read_one(const json::Value& value, const std::string& place, Vocabulary& vocabulary,
                   const Normalizer* normalizer);
@@ -88,7 +115,8 @@ class AddedTokens {
   std::unordered_map<TokenId, uint32_t> by_id_;
   std::unordered_map<std::string, uint32_t> by_content_;
   TextTrie raw_, normalized_;
-  size_t unlisted_ = 0;  // how many were no pieces of the model
+  TextTrie before_normalization_;  // the contents of those in normalized_
+  size_t unlisted_ = 0;            // how many were no pieces of the model
 };
 
 }  // namespace amphora::text

@@ -56,60 +56,94 @@ Result<PostProcessor> PostProcessor::build_sequence(Component& component) {
 Result<PostProcessor> PostProcessor::build_classifier(Component& component) {
   PostProcessor processor;
   processor.is_template_ = true;
-  std::vector<Piece> ends;
+  std::vector<std::vector<TokenId>> ends;
   for (const std::string_view key : {"cls", "sep"}) {
     const json::Value* token = component.find(key);
     const bool pair = token != nullptr && token->is_array() && token->items().size() == 2 &&
                       token->items()[0].is_string() && token->items()[1].is_number();
     const auto id = pair ? token->items()[1].as_unsigned() : std::nullopt;
     if (!id || *id > UINT32_MAX) return component.corrupt(key, "is not a pair of text and token id");
-    ends.emplace_back(std::vector{static_cast<TokenId>(*id)});
+    ends.push_back({static_cast<TokenId>(*id)});
   }
   AMPHORA_TRY(component.finish());
-  processor.pieces_ = {ends[0], std::nullopt, ends[1]};
+  const Piece cls{Source::kSpecial, 0, ends[0]}, sep{Source::kSpecial, 0, ends[1]};
+  processor.single_ = {cls, {Source::kFirst}, sep};
+  // RoBERTa's models know no types of texts, and get a separator on both sides of the gap.
+  if (component.type() == "RobertaProcessing")
+    processor.pair_ = {cls, {Source::kFirst}, sep, sep, {Source::kSecond}, sep};
+  else
+    processor.pair_ = {cls, {Source::kFirst}, sep, {Source::kSecond, 1}, {Source::kSpecial, 1, ends[1]}};
   return processor;
 }
 
 Result<PostProcessor> PostProcessor::build_template(Component& component) {
   PostProcessor processor;
   processor.is_template_ = true;
-  processor.pieces_.clear();
-  const json::Value* single = component.find("single");
   const json::Value* tokens = component.find("special_tokens");
-  component.ignore("pair");
-  AMPHORA_TRY(component.finish());
-  if (single == nullptr || !single->is_array()) return component.corrupt("single", "is not an array");
   if (tokens != nullptr && !tokens->is_object())
     return component.corrupt("special_tokens", "is not an object");
-  for (const json::Value& item : single->items()) {
+  AMPHORA_ASSIGN(processor.single_, read_pieces(component, "single", tokens));
+  AMPHORA_ASSIGN(processor.pair_, read_pieces(component, "pair", tokens));
+  AMPHORA_TRY(component.finish());
+  return processor;
+}
+
+Result<std::vector<PostProcessor::Piece>> PostProcessor::read_pieces(Component& component,
+                                                                     std::string_view key,
+                                                                     const json::Value* tokens) {
+  const json::Value* list = component.find(key);
+  if (list == nullptr || !list->is_array()) return component.corrupt(key, "is not an array");
+  std::vector<Piece> pieces;
+  for (const json::Value& item : list->items()) {
     if (!item.is_object() || item.members().size() != 1)
-      return component.corrupt("single", "holds an unknown piece");
+      return component.corrupt(key, "holds an unknown piece");
     const auto& [kind, piece] = item.members()[0];
     const json::Value* id = piece.is_object() ? piece.find("id") : nullptr;
-    if (id == nullptr || !id->is_string()) return component.corrupt("single", "holds a piece without id");
+    if (id == nullptr || !id->is_string()) return component.corrupt(key, "holds a piece without id");
+    const json::Value* type = piece.find("type_id");
+    const auto type_id = type != nullptr && type->is_number() ? type->as_unsigned() : std::nullopt;
+    if (!type_id || *type_id > UINT32_MAX) return component.corrupt(key, "holds a piece without type_id");
+    const auto type_of_piece = static_cast<uint32_t>(*type_id);
     if (kind == "Sequence") {
-      if (id->text() != "A") return component.corrupt("single", "uses a second text");
-      processor.pieces_.emplace_back(std::nullopt);
+      const bool is_second = id->text() == "B";
+      if (!is_second && id->text() != "A") return component.corrupt(key, "uses a text that is not A or B");
+      if (is_second && key == "single") return component.corrupt(key, "uses a second text");
+      pieces.push_back({is_second ? Source::kSecond : Source::kFirst, type_of_piece});
       continue;
     }
-    if (kind != "SpecialToken") return component.corrupt("single", fmt::format("holds a piece '{}'", kind));
+    if (kind != "SpecialToken") return component.corrupt(key, fmt::format("holds a piece '{}'", kind));
     const json::Value* token = tokens == nullptr ? nullptr : tokens->find(id->text());
     const json::Value* ids = token == nullptr || !token->is_object() ? nullptr : token->find("ids");
     if (ids == nullptr || !ids->is_array())
       return component.corrupt("special_tokens", fmt::format("does not give the ids of '{}'", id->text()));
-    AMPHORA_ASSIGN(auto list, read_ids(*ids, component));
-    processor.pieces_.emplace_back(std::move(list));
+    AMPHORA_ASSIGN(auto special, read_ids(*ids, component));
+    pieces.push_back({Source::kSpecial, type_of_piece, std::move(special)});
   }
-  return processor;
+  return pieces;
 }
 
 std::vector<TokenId> PostProcessor::apply(std::vector<TokenId> ids, bool add_special) const {
-  if (pieces_.size() == 1 && !pieces_[0]) return ids;
+  if (single_.size() == 1 && single_[0].source == Source::kFirst) return ids;
   std::vector<TokenId> out;
-  for (const Piece& piece : pieces_) {
-    if (piece && !add_special) continue;
-    const std::vector<TokenId>& added = piece ? *piece : ids;
+  for (const Piece& piece : single_) {
+    const bool is_special = piece.source == Source::kSpecial;
+    if (is_special && !add_special) continue;
+    const std::vector<TokenId>& added = is_special ? piece.special : ids;
     out.insert(out.end(), added.begin(), added.end());
+  }
+  return out;
+}
+
+EncodedPair PostProcessor::apply_to_pair(const std::vector<TokenId>& first,
+                                         const std::vector<TokenId>& second, bool add_special) const {
+  EncodedPair out;
+  for (const Piece& piece : pair_) {
+    if (piece.source == Source::kSpecial && !add_special) continue;
+    const std::vector<TokenId>& added = piece.source == Source::kSpecial ? piece.special
+                                        : piece.source == Source::kFirst ? first
+                                                                         : second;
+    out.ids.insert(out.ids.end(), added.begin(), added.end());
+    out.type_ids.insert(out.type_ids.end(), added.size(), piece.type_id);
   }
   return out;
 }

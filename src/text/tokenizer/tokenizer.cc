@@ -1,6 +1,8 @@
 // The tokenizer: its pipeline in order, forwards and backwards.
 #include "text/tokenizer.h"
 
+#include <algorithm>
+
 #include <fmt/format.h>
 
 #include "text/tokenizer/load.h"
@@ -24,10 +26,11 @@ Status encode_ordinary(const Tokenizer::Impl& impl, Stretch stretch, Model::Scra
 }
 
 Status encode_text(const Tokenizer::Impl& impl, std::string_view text, bool parse_special,
-                   std::vector<TokenId>& ids) {
+                   const MarkerRule& rule, std::vector<TokenId>& ids) {
   const auto scratch = impl.model->make_scratch();
   std::vector<AddedPart> raw_parts, parts;
-  impl.added.split(text, /*normalized=*/false, parse_special, raw_parts);
+  impl.added.split_raw(text, parse_special, rule, raw_parts);
+  AMPHORA_TRY(impl.added.protect_normalized(text, parse_special, rule, impl.normalizer.get(), raw_parts));
   for (const AddedPart& raw : raw_parts) {
     if (raw.token != nullptr) {
       ids.push_back(raw.token->id);
@@ -36,7 +39,7 @@ Status encode_text(const Tokenizer::Impl& impl, std::string_view text, bool pars
     std::string normalized(slice(text, raw.span));
     size_t origin_bytes = raw.span.begin == 0 ? unicode::sequence_bytes(normalized[0]) : 0;
     if (impl.normalizer) AMPHORA_TRY(impl.normalizer->normalize(normalized, origin_bytes));
-    impl.added.split(normalized, /*normalized=*/true, parse_special, parts);
+    impl.added.split_normalized(normalized, parse_special, raw.has_markers ? MarkerRule() : rule, parts);
     for (const AddedPart& part : parts) {
       if (part.token != nullptr) {
         ids.push_back(part.token->id);
@@ -48,6 +51,26 @@ Status encode_text(const Tokenizer::Impl& impl, std::string_view text, bool pars
     }
   }
   return {};
+}
+
+// The ids of a text, before the post-processor.
+Result<std::vector<TokenId>> encode_alone(const Tokenizer::Impl& impl, std::string_view text,
+                                          const EncodeOptions& options) {
+  if (text.size() > kMaxTextBytes)
+    return fail(Fault::kRefused,
+                fmt::format("tokenizer: a text of {} bytes is longer than the {} that are accepted",
+                            text.size(), kMaxTextBytes));
+  std::vector<TokenId> ids;
+  MarkerRule rule{options.quoted, options.markers};
+  if (unicode::is_utf8(text)) {
+    AMPHORA_TRY(encode_text(impl, text, options.parse_special, rule, ids));
+    return ids;
+  }
+  // The quoted parts lie elsewhere in the mended text: all of it counts as quoted.
+  const QuotedRange whole[] = {{0, UINT32_MAX}};
+  if (!rule.quoted.empty()) rule.quoted = whole;
+  AMPHORA_TRY(encode_text(impl, unicode::replace_ill_formed(text), options.parse_special, rule, ids));
+  return ids;
 }
 
 Status push_piece(const Tokenizer::Impl& impl, TokenId id, bool skip_special, DecoderChain& chain) {
@@ -71,16 +94,15 @@ Result<std::shared_ptr<const Tokenizer>> Tokenizer::from_json(std::string_view t
 }
 
 Result<std::vector<TokenId>> Tokenizer::encode(std::string_view text, const EncodeOptions& options) const {
-  if (text.size() > kMaxTextBytes)
-    return fail(Fault::kRefused,
-                fmt::format("tokenizer: a text of {} bytes is longer than the {} that are accepted",
-                            text.size(), kMaxTextBytes));
-  std::vector<TokenId> ids;
-  if (unicode::is_utf8(text))
-    AMPHORA_TRY(encode_text(*impl_, text, options.parse_special, ids));
-  else
-    AMPHORA_TRY(encode_text(*impl_, unicode::replace_ill_formed(text), options.parse_special, ids));
+  AMPHORA_ASSIGN(auto ids, encode_alone(*impl_, text, options));
   return impl_->post_processor.apply(std::move(ids), options.add_special);
+}
+
+Result<EncodedPair> Tokenizer::encode_pair(std::string_view first, std::string_view second,
+                                           const EncodeOptions& options) const {
+  AMPHORA_ASSIGN(const auto first_ids, encode_alone(*impl_, first, options));
+  AMPHORA_ASSIGN(const auto second_ids, encode_alone(*impl_, second, options));
+  return impl_->post_processor.apply_to_pair(first_ids, second_ids, options.add_special);
 }
 
 Result<std::string> Tokenizer::decode(std::span<const TokenId> ids, bool skip_special) const {
@@ -100,6 +122,13 @@ std::optional<TokenId> Tokenizer::find_id(std::string_view piece) const {
 bool Tokenizer::is_special(TokenId id) const {
   const AddedToken* token = impl_->added.find(id);
   return token != nullptr && token->special;
+}
+
+std::vector<TokenId> Tokenizer::added_ids() const {
+  std::vector<TokenId> ids;
+  for (const AddedToken& token : impl_->added.all()) ids.push_back(token.id);
+  std::ranges::sort(ids);
+  return ids;
 }
 
 uint32_t Tokenizer::id_limit() const { return impl_->vocabulary.id_limit(); }
