@@ -36,4 +36,19 @@ std::optional<std::string> decode_base64(std::string_view text) {
   return bytes;
 }
 
+std::string encode_base64(std::string_view bytes) {
+  constexpr std::string_view kDigits = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+  std::string text;
+  text.reserve((bytes.size() + 2) / 3 * 4);
+  for (size_t at = 0; at < bytes.size(); at += 3) {
+    const std::string_view group = bytes.substr(at, 3);
+    uint32_t bits = 0;
+    for (size_t i = 0; i < 3; ++i)
+      bits = bits << 8 | (i < group.size() ? static_cast<uint8_t>(group[i]) : 0u);
+    for (size_t digit = 0; digit < 4; ++digit)
+      text += digit <= group.size() ? kDigits[bits >> (18 - 6 * digit) & 63] : '=';
+  }
+  return text;
+}
+
 }  // namespace amphora

@@ -10,4 +10,7 @@ namespace amphora {
 /// The bytes of the text, or empty if it is not the one text that encodes them.
 std::optional<std::string> decode_base64(std::string_view text);
 
+/// The one text that stands for the bytes.
+std::string encode_base64(std::string_view bytes);
+
 }  // namespace amphora

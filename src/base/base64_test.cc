@@ -13,6 +13,7 @@ TEST(Base64, DecodesTheExamplesOfRfc4648) {
     const auto decoded = decode_base64(text);
     ASSERT_TRUE(decoded) << text;
     EXPECT_EQ(*decoded, bytes);
+    EXPECT_EQ(encode_base64(bytes), text);
   }
 }
 
@@ -27,6 +28,7 @@ TEST(Base64, ReadsTheStandardAlphabetAlone) {
   EXPECT_EQ(decode_base64(""), "");
   EXPECT_EQ(decode_base64("aGk="), "hi");
   EXPECT_EQ(decode_base64("+/8A"), std::string("\xFB\xFF\0", 3));
+  EXPECT_EQ(encode_base64(std::string("\xFB\xFF\0", 3)), "+/8A");
   for (const char* bad : {"a", "aGk", "aGk-", "aG=k", "a===", "aGl=", "aG k", "====", "aGk=aGk="})
     EXPECT_EQ(decode_base64(bad), std::nullopt) << bad;
 }

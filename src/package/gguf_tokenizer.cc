@@ -1,18 +1,16 @@
-// Writes a tokenizer.json from GGUF metadata. The text is put together directly: a vocabulary of 262,144
-// pieces with its merges is 12 MB, and a tree of JSON values would take ten times that.
+// Writes a tokenizer.json from GGUF metadata.
 #include "package/gguf_tokenizer.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <array>
-#include <iterator>
 #include <limits>
 
-#include "amphora/json.h"
-#include "package/gguf_merges.h"
 #include "package/gguf_metadata.h"
 #include "package/gguf_vocabulary.h"
+#include "package/piece_merges.h"
+#include "package/tokenizer_json.h"
 #include "unicode/utf8.h"
 
 namespace amphora::package {
@@ -51,8 +49,6 @@ constexpr std::array<std::string_view, 8> kStopTokens = {"<|im_end|>", "<|endoft
                                                          "<|eom_id|>", "<end_of_turn>", "<|end_of_text|>",
                                                          "<|end|>",    "<EOT>"};
 
-std::string json_text(std::string_view text) { return json::dump(json::Value::string(std::string(text))); }
-
 /// The ids that the file names, each within the vocabulary.
 struct NamedIds {
   std::optional<uint32_t> bos, eos, eot, eom, unknown, padding;
@@ -87,71 +83,32 @@ std::vector<uint32_t> stop_ids(const Vocabulary& vocabulary, const NamedIds& nam
   return ids;
 }
 
-/// A tokenizer.json in the making: the parts differ by model, the frame does not.
+/// What the parts of a tokenizer.json are made from; it differs by model.
 struct Parts {
   std::vector<std::string> pieces;  ///< by id, as they stand in the vocabulary
   std::string normalizer = "null", pre_tokenizer = "null", decoder;
-  std::string model_fields;         ///< of the BPE model, before vocab and merges
-  std::vector<std::string> merges;  ///< "left right"
+  std::string model_fields;  ///< of the BPE model, before vocab and merges
+  std::vector<Merge> merges;
   size_t merges_left_out = 0;
 };
 
-std::string added_tokens_json(const Parts& parts, const Vocabulary& vocabulary) {
-  std::string json;
-  for (uint32_t id = 0; id < vocabulary.tokens.size(); ++id) {
-    if (!is_added(vocabulary.types[id])) continue;
-    fmt::format_to(
-        std::back_inserter(json),
-        R"({}{{"id":{},"content":{},"single_word":false,"lstrip":false,"rstrip":false,"normalized":false,)"
-        R"("special":{}}})",
-        json.empty() ? "" : ",", id, json_text(parts.pieces[id]),
-        vocabulary.types[id] != TokenType::kUserDefined);
-  }
-  return json;
-}
-
-/// Puts BOS before and EOS behind a text, as far as each is wanted.
-std::string post_processor_json(const Parts& parts, std::optional<uint32_t> bos,
-                                std::optional<uint32_t> eos) {
-  if (!bos && !eos) return "null";
-  const auto special = [&](std::optional<uint32_t> id, int type_id) {
-    return id ? fmt::format(R"({{"SpecialToken":{{"id":{},"type_id":{}}}}})", json_text(parts.pieces[*id]),
-                            type_id)
-              : std::string();
+std::string write_tokenizer(Parts parts, const Vocabulary& vocabulary, std::optional<uint32_t> bos,
+                            std::optional<uint32_t> eos) {
+  TokenizerParts whole;
+  for (uint32_t id = 0; id < vocabulary.tokens.size(); ++id)
+    if (is_added(vocabulary.types[id]))
+      whole.added_tokens.push_back({.id = id,
+                                    .content = parts.pieces[id],
+                                    .special = vocabulary.types[id] != TokenType::kUserDefined});
+  const auto named = [&](std::optional<uint32_t> id) {
+    return id ? std::optional(NamedToken{*id, parts.pieces[*id]}) : std::nullopt;
   };
-  const auto sequence = [&](std::string_view name, int type_id) {
-    std::string items = special(bos, type_id);
-    if (bos) items += ',';
-    items += fmt::format(R"({{"Sequence":{{"id":"{}","type_id":{}}}}})", name, type_id);
-    if (eos) items += ',' + special(eos, type_id);
-    return items;
-  };
-  const auto definition = [&](uint32_t id) {
-    return fmt::format(R"({0}:{{"id":{0},"ids":[{1}],"tokens":[{0}]}})", json_text(parts.pieces[id]), id);
-  };
-  std::string definitions = bos ? definition(*bos) : "";
-  if (eos && eos != bos) definitions += (bos ? "," : "") + definition(*eos);
-  return fmt::format(
-      R"({{"type":"TemplateProcessing","single":[{}],"pair":[{},{}],"special_tokens":{{{}}}}})",
-      sequence("A", 0), sequence("A", 0), sequence("B", 1), definitions);
-}
-
-std::string tokenizer_json(const Parts& parts, const Vocabulary& vocabulary,
-                           std::string_view post_processor) {
-  std::string json = fmt::format(
-      R"({{"version":"1.0","truncation":null,"padding":null,"added_tokens":[{}],"normalizer":{},"pre_tokenizer":{},)"
-      R"("post_processor":{},"decoder":{},"model":{{"type":"BPE","dropout":null,{},"vocab":{{)",
-      added_tokens_json(parts, vocabulary), parts.normalizer, parts.pre_tokenizer, post_processor,
-      parts.decoder, parts.model_fields);
-  for (uint32_t id = 0; id < parts.pieces.size(); ++id)
-    fmt::format_to(std::back_inserter(json), "{}{}:{}", id == 0 ? "" : ",", json_text(parts.pieces[id]), id);
-  json += R"(},"merges":[)";
-  for (size_t i = 0; i < parts.merges.size(); ++i) {
-    if (i != 0) json += ',';
-    json += json_text(parts.merges[i]);
-  }
-  json += "]}}";
-  return json;
+  whole.normalizer = std::move(parts.normalizer);
+  whole.pre_tokenizer = std::move(parts.pre_tokenizer);
+  whole.post_processor = post_processor_json(named(bos), named(eos));
+  whole.decoder = std::move(parts.decoder);
+  whole.model = bpe_model_json(parts.model_fields, parts.pieces, parts.merges);
+  return tokenizer_json(whole);
 }
 
 /// Merges of a byte-level model stand in the file. One that needs or makes a token which does not exist can
@@ -168,8 +125,9 @@ void read_merges(MetadataReader& metadata, const Vocabulary& vocabulary, Parts& 
       return metadata.reject("merges", fmt::format("merge {} is not two pieces with one space between", i));
     const std::string_view left = merge.substr(0, space), right = merge.substr(space + 1);
     whole.assign(left).append(right);
-    if (vocabulary.find(left) && vocabulary.find(right) && vocabulary.find(whole))
-      parts.merges.emplace_back(merge);
+    const auto left_id = vocabulary.find(left), right_id = vocabulary.find(right);
+    if (left_id && right_id && vocabulary.find(whole))
+      parts.merges.push_back({*left_id, *right_id});
     else
       ++parts.merges_left_out;
   }
@@ -223,8 +181,7 @@ void generate_merges(const Vocabulary& vocabulary, Parts& parts) {
     pieces.push_back({parts.pieces[id], score, merges});
     ids.emplace(parts.pieces[id], id);
   }
-  for (const Merge& merge : merges_of_pieces(pieces, ids))
-    parts.merges.push_back(parts.pieces[merge.left] + ' ' + parts.pieces[merge.right]);
+  parts.merges = merges_of_pieces(pieces, ids);
 }
 
 Parts sentence_piece_parts(MetadataReader& metadata, const Vocabulary& vocabulary,
@@ -241,22 +198,13 @@ Parts sentence_piece_parts(MetadataReader& metadata, const Vocabulary& vocabular
   if (!metadata.ok()) return parts;
 
   parts.pieces = sentence_pieces(vocabulary);
-  const std::string mark =
-      fmt::format(R"({{"type":"Replace","pattern":{{"String":" "}},"content":"{}"}})", kSpaceMark);
-  const std::string unmark =
-      fmt::format(R"({{"type":"Replace","pattern":{{"String":"{}"}},"content":" "}})", kSpaceMark);
-  parts.normalizer =
-      prefix ? fmt::format(R"({{"type":"Sequence","normalizers":[{{"type":"Prepend","prepend":"{}"}},{}]}})",
-                           kSpaceMark, mark)
-             : mark;
-  parts.decoder =
-      fmt::format(R"({{"type":"Sequence","decoders":[{},{{"type":"ByteFallback"}},{{"type":"Fuse"}}{}]}})",
-                  unmark, prefix ? R"(,{"type":"Strip","content":" ","start":1,"stop":0})" : "");
   const bool byte_fallback = std::ranges::find(vocabulary.types, TokenType::kByte) != vocabulary.types.end();
-  parts.model_fields = fmt::format(
-      R"("unk_token":{},"continuing_subword_prefix":null,"end_of_word_suffix":null,"fuse_unk":true,)"
-      R"("byte_fallback":{},"ignore_merges":false)",
-      unknown ? json_text(parts.pieces[*unknown]) : "null", byte_fallback);
+  LlamaComponents components = llama_components(
+      prefix, unknown ? std::optional<std::string_view>(parts.pieces[*unknown]) : std::nullopt,
+      byte_fallback);
+  parts.normalizer = std::move(components.normalizer);
+  parts.decoder = std::move(components.decoder);
+  parts.model_fields = std::move(components.model_fields);
   generate_merges(vocabulary, parts);
   return parts;
 }
@@ -331,7 +279,7 @@ Result<GgufTokenizer> rebuild_tokenizer(const gguf::Directory& directory) {
         "{} merges of the tokenizer name tokens that do not exist and are left out", parts.merges_left_out));
   const auto bos = says_bos.value_or(adds_bos) ? named.bos : std::nullopt;
   const auto eos = says_eos.value_or(false) ? named.eos : std::nullopt;
-  result.tokenizer_json = tokenizer_json(parts, vocabulary, post_processor_json(parts, bos, eos));
+  result.tokenizer_json = write_tokenizer(std::move(parts), vocabulary, bos, eos);
   return result;
 }
 

@@ -10,8 +10,8 @@
 #include "base/file.h"
 #include "base/testing/test_data.h"
 #include "formats/gguf/testing/gguf_builder.h"
-#include "package/gguf_merges.h"
 #include "package/gguf_vocabulary.h"
+#include "package/piece_merges.h"
 #include "text/tokenizer.h"
 
 namespace amphora::package {

@@ -1,5 +1,5 @@
 // Generates merges from pieces and scores.
-#include "package/gguf_merges.h"
+#include "package/piece_merges.h"
 
 #include <algorithm>
 #include <tuple>
