@@ -7,6 +7,7 @@
 
 #include "text/tokenizer/byte_alphabet.h"
 #include "text/tokenizer/pre_tokenizer.h"
+#include "text/tokenizer/sentence_piece_decoder.h"
 #include "unicode/utf8.h"
 
 namespace amphora::text {
@@ -367,6 +368,7 @@ constexpr ComponentKind<Decoder> kDecoders[] = {
     {"WordPiece", build_word_piece},
     {"BPEDecoder", build_bpe},
     {"CTC", build_ctc},
+    {"SentencePiece", build_sentence_piece_decoder},
 };
 
 }  // namespace

@@ -8,6 +8,7 @@
 #include <simdjson.h>
 
 #include "text/tokenizer/bpe_json.h"
+#include "text/tokenizer/sentence_piece_json.h"
 #include "text/tokenizer/unigram_json.h"
 #include "text/tokenizer/word_json.h"
 
@@ -72,6 +73,7 @@ struct ModelKind {
 constexpr ModelKind kModels[] = {
     {"BPE", read_bpe},
     {"Unigram", read_unigram},
+    {"SentencePiece", read_sentence_piece},
     {"WordPiece", read_word_piece},
     {"WordLevel", read_word_level},
 };

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "text/tokenizer/character_normalizers.h"
+#include "text/tokenizer/sentence_piece_normalizer.h"
 #include "unicode/ranges.h"
 #include "unicode/utf8.h"
 
@@ -137,6 +138,7 @@ constexpr ComponentKind<Normalizer> kNormalizers[] = {
     {"Nmt", build_nmt},
     {"Precompiled", build_precompiled},
     {"ByteLevel", build_byte_level_normalizer},
+    {"SentencePiece", build_sentence_piece_normalizer},
 };
 
 }  // namespace

@@ -26,7 +26,6 @@ class Unigram : public Model {
 
  private:
   struct Lattice;
-  Status find_best_path(std::string_view word, Lattice& lattice) const;
   Status put_down(std::string_view piece, std::vector<TokenId>& ids) const;
 
   const Vocabulary& vocabulary_;
@@ -34,6 +33,8 @@ class Unigram : public Model {
   UnigramOptions options_;
   double unknown_score_;
   PieceTrie trie_;
+  std::vector<uint32_t> piece_bytes_;                 // by id
+  size_t longest_ = 0;                                // of them
   std::array<std::optional<TokenId>, 256> byte_ids_;  // of "<0x00>" … "<0xFF>"
 };
 
