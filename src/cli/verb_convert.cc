@@ -15,13 +15,14 @@
 #include "cli/verb.h"
 #include "cli/written_files.h"
 #include "package/convert.h"
+#include "package/open_options.h"
 #include "quant/codec.h"
 
 namespace amphora::cli {
 namespace {
 
 struct Arguments {
-  std::string source, out, quant = "q8", encoder, importance, route_stats, shard_max_gb;
+  std::string source, out, quant = "q8", encoder, importance, route_stats, shard_max_gb, pre_tokenizer;
   std::vector<std::string> rules;
   size_t threads = 0;
   bool dry_run = false, no_fallback = false, write_index = false;
@@ -190,7 +191,11 @@ Result<int> run_conversion(const Arguments& arguments, const Globals& globals) {
   if (arguments.out.empty() && !arguments.dry_run) return fail(Fault::kUsage, "-o OUT.cmf is missing");
   AMPHORA_ASSIGN(const Inputs inputs, read_inputs(arguments));
   AMPHORA_ASSIGN(ConvertOptions options, options_of(arguments, inputs));
-  AMPHORA_ASSIGN(const auto package, open_package(arguments.source));
+  package::OpenOptions opening;
+  if (!arguments.pre_tokenizer.empty()) {
+    AMPHORA_ASSIGN(opening.assumed, package::choose_pre_tokenizer(arguments.pre_tokenizer));
+  }
+  AMPHORA_ASSIGN(const auto package, package::open_package(arguments.source, opening));
   std::vector<std::string> notes = package->notes;
   const bool quiet = globals.quiet || globals.json;
   ProgressBar planning("measure rows", quiet), writing("convert", quiet);
@@ -230,6 +235,9 @@ Action declare(CLI::App& app, const Globals& globals) {
                  "importance of each input column, from 'ppl --imatrix-out', for the search");
   app.add_option("--route-stats", arguments->route_stats,
                  "how often each expert was chosen (JSON, layer to counts), for the widths of vbit");
+  app.add_option("--assume-pretokenizer", arguments->pre_tokenizer,
+                 "how the tokenizer cuts text, where the source describes it in a way that is not known: " +
+                     package::known_pre_tokenizers());
   app.add_flag("--no-fallback", arguments->no_fallback,
                "refuse where a type cannot carry a tensor, instead of using q8_2f");
   declare_shard_limit(app, arguments->shard_max_gb);

@@ -11,7 +11,9 @@
 #include "base/thread_pool.h"
 #include "formats/cmf/writer.h"
 #include "package/conversion_header.h"
+#include "package/pre_tokenizers.h"
 #include "package/tensor_values.h"
+#include "package/tokenizer_check.h"
 #include "package/vbit_plan.h"
 #include "package/write_index.h"
 #include "quant/codec.h"
@@ -26,6 +28,9 @@ namespace fs = std::filesystem;
 constexpr uint64_t kPiece = uint64_t{1} << 20;
 /// Tensors are encoded side by side while their values in f32 fit here (or into the size of the largest one).
 constexpr uint64_t kBatchBytes = uint64_t{64} << 20;
+
+/// Of a pre-tokenizer that a message shows.
+constexpr size_t kMaxShownBytes = 2000;
 
 // ---- Payloads ----
 
@@ -140,13 +145,19 @@ class Conversion {
 // ---- What is refused before anything is read ----
 
 /// A damaged tokenizer would only show when the new file is used, so it is refused. One that merely needs
-/// parts which this version lacks is carried as it is, and so is whatever a .cmf file holds: the format does
-/// not look inside. The parsed tokenizer is gone before any tensor takes memory.
+/// parts which this version lacks is carried as it is, unless a person can say what the part stands for; and
+/// so is whatever a .cmf file holds: the format does not look inside. The parsed tokenizer is gone before any
+/// tensor takes memory.
 Status check_tokenizer(const Package& package, std::vector<std::string>& notes) {
   if (package.tokenizer_json.empty()) return {};
   const auto tokenizer = text::Tokenizer::from_json(package.tokenizer_json);
   if (tokenizer) return {};
   Error error = tokenizer.error();
+  if (package.format != PackageFormat::kCmf && error.fault == Fault::kUnsupported)
+    if (const auto unknown = package::find_unknown_pre_tokenizer(package.tokenizer_json))
+      return fail_at(Fault::kUnsupported, "PreTokenizer", "tokenizer.json", std::nullopt,
+                     fmt::format("tokenizer.json: {}; the pre-tokenizer there is {}; {}", unknown->reason,
+                                 unknown->json.substr(0, kMaxShownBytes), package::offer_to_assume()));
   const std::string_view comma = error.place.empty() ? "" : ", ";
   error.message = fmt::format("tokenizer.json{}{}: {}", comma, error.place, error.message);
   const bool carried = error.fault == Fault::kUnsupported ||

@@ -139,15 +139,20 @@ Status refuse_split(const gguf::Directory& directory) {
                              *count->as_unsigned()));
 }
 
-Status fill(const gguf::Directory& directory, Package& package) {
+Status fill(const gguf::Directory& directory, const package::OpenOptions& options, Package& package) {
   AMPHORA_TRY(refuse_split(directory));
   AMPHORA_ASSIGN(GgufModel model, package::decode_gguf_spec(directory));
   AMPHORA_TRY(collect_tensors(directory, model, package));
-  AMPHORA_ASSIGN(package::GgufTokenizer tokenizer, package::rebuild_tokenizer(directory));
+  AMPHORA_ASSIGN(package::GgufTokenizer tokenizer, package::rebuild_tokenizer(directory, options.assumed));
   package.spec = std::move(model.spec);
   package.notes = std::move(model.notes);
   std::ranges::move(tokenizer.notes, std::back_inserter(package.notes));
   package.tokenizer = std::move(tokenizer.config);
+  if (tokenizer.took_assumed_pre_tokenizer)
+    package::record_assumption(*options.assumed, package);
+  else if (options.assumed != nullptr)
+    return package::idle_assumption(tokenizer.tokenizer_json.empty() ? "the file has no vocabulary"
+                                                                     : "the file's own is known");
   if (tokenizer.tokenizer_json.empty()) {
     package.notes.push_back("the file has no vocabulary: no text can be encoded");
     return {};
@@ -160,7 +165,8 @@ Status fill(const gguf::Directory& directory, Package& package) {
 
 }  // namespace
 
-Result<std::shared_ptr<const Package>> open_gguf_package(const std::filesystem::path& path) {
+Result<std::shared_ptr<const Package>> open_gguf_package(const std::filesystem::path& path,
+                                                         const package::OpenOptions& options) {
   AMPHORA_ASSIGN(const auto mapping, MappedFile::open(path));
   const auto directory = gguf::decode_directory(mapping->bytes());
   if (!directory) return in_file(path, directory.error());
@@ -168,7 +174,8 @@ Result<std::shared_ptr<const Package>> open_gguf_package(const std::filesystem::
   package->format = PackageFormat::kGguf;
   package->path = path;
   package->owners.push_back(mapping);
-  if (const Status status = fill(*directory, *package); !status) return in_file(path, status.error());
+  if (const Status status = fill(*directory, options, *package); !status)
+    return in_file(path, status.error());
   return package;
 }
 

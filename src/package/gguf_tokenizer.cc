@@ -18,31 +18,6 @@ namespace {
 
 constexpr std::string_view kSpaceMark = "\u2581";
 
-/// How byte-level models cut text before BPE, by the name in tokenizer.ggml.pre.
-struct PreTokenizer {
-  std::string_view name;
-  std::string_view split;  ///< regular expression of an isolating split before the byte level, or empty
-  bool gpt2_split;         ///< the byte level's own expression (GPT-2's) comes after it
-  bool ignore_merges;      ///< a word that is in the vocabulary is not merged from its parts
-  bool nfc;                ///< text is normalised first
-  bool adds_bos;           ///< where the file does not say
-};
-
-constexpr std::string_view kQwen2Split =
-    R"((?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+)";
-constexpr std::string_view kLlama3Split =
-    R"((?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+)";
-
-constexpr std::array kPreTokenizers = {
-    PreTokenizer{"qwen2", kQwen2Split, false, false, true, false},
-    PreTokenizer{"llama-bpe", kLlama3Split, false, true, false, true},
-    PreTokenizer{"llama3", kLlama3Split, false, true, false, true},
-    PreTokenizer{"llama-v3", kLlama3Split, false, true, false, true},
-    PreTokenizer{"smollm", R"(\p{N})", true, false, false, false},
-    PreTokenizer{"gpt-2", "", true, false, false, false},
-    PreTokenizer{"default", "", true, false, false, false},
-};
-
 /// Tokens that end a turn or a text in the families that this program reads. Files often name only one of
 /// them as end of sequence.
 constexpr std::array<std::string_view, 8> kStopTokens = {"<|im_end|>", "<|endoftext|>", "<|eot_id|>",
@@ -137,16 +112,7 @@ Parts byte_level_parts(MetadataReader& metadata, const Vocabulary& vocabulary, c
   Parts parts;
   parts.pieces.assign(vocabulary.tokens.begin(), vocabulary.tokens.end());
   if (pre.nfc) parts.normalizer = R"({"type":"NFC"})";
-  const std::string byte_level =
-      fmt::format(R"({{"type":"ByteLevel","add_prefix_space":false,"trim_offsets":false,"use_regex":{}}})",
-                  pre.gpt2_split);
-  parts.pre_tokenizer =
-      pre.split.empty()
-          ? byte_level
-          : fmt::format(
-                R"({{"type":"Sequence","pretokenizers":[{{"type":"Split","pattern":{{"Regex":{}}},"behavior":"Isolated",)"
-                R"("invert":false}},{}]}})",
-                json_text(pre.split), byte_level);
+  parts.pre_tokenizer = pre_tokenizer_json(pre);
   parts.decoder = R"({"type":"ByteLevel","add_prefix_space":false,"trim_offsets":false,"use_regex":false})";
   parts.model_fields = fmt::format(
       R"("unk_token":null,"continuing_subword_prefix":null,"end_of_word_suffix":null,"fuse_unk":false,)"
@@ -213,18 +179,21 @@ std::unexpected<Error> unsupported(std::string_view key, std::string message) {
   return fail_at(Fault::kUnsupported, "Tokenizer", std::string(key), std::nullopt, std::move(message));
 }
 
-Result<const PreTokenizer*> choose_pre_tokenizer(MetadataReader& metadata) {
+/// The pre-tokenizer that the file names, or the one that is to be assumed if it names none that is known.
+Result<const PreTokenizer*> settle_pre_tokenizer(MetadataReader& metadata, const PreTokenizer* assumed,
+                                                 bool& took_assumed) {
   const auto name = metadata.find_string("pre");
   AMPHORA_TRY(metadata.status());
-  std::string known;
-  for (const PreTokenizer& pre : kPreTokenizers) {
-    if (name == pre.name) return &pre;
-    known += fmt::format("{}{}", known.empty() ? "" : ", ", pre.name);
-  }
+  const PreTokenizer* known = name ? find_pre_tokenizer(*name) : nullptr;
+  if (known != nullptr) return known;
+  took_assumed = assumed != nullptr;
+  if (took_assumed) return assumed;
   return unsupported(
       "tokenizer.ggml.pre",
-      name ? fmt::format("the pre-tokenizer \"{}\" is unknown (known: {})", name->substr(0, 40), known)
-           : fmt::format("the file does not name its pre-tokenizer (known: {})", known));
+      fmt::format("{}; {}",
+                  name ? fmt::format("the pre-tokenizer \"{}\" is unknown", name->substr(0, 40))
+                       : "the file does not name its pre-tokenizer",
+                  offer_to_assume()));
 }
 
 Result<std::optional<std::string>> read_chat_template(const gguf::Directory& directory) {
@@ -238,7 +207,7 @@ Result<std::optional<std::string>> read_chat_template(const gguf::Directory& dir
 
 }  // namespace
 
-Result<GgufTokenizer> rebuild_tokenizer(const gguf::Directory& directory) {
+Result<GgufTokenizer> rebuild_tokenizer(const gguf::Directory& directory, const PreTokenizer* assumed) {
   MetadataReader metadata(directory, "tokenizer.ggml.");
   GgufTokenizer result;
   AMPHORA_ASSIGN(result.config.chat_template, read_chat_template(directory));
@@ -261,7 +230,8 @@ Result<GgufTokenizer> rebuild_tokenizer(const gguf::Directory& directory) {
   Parts parts;
   bool adds_bos = true;
   if (byte_level) {
-    AMPHORA_ASSIGN(const PreTokenizer* pre, choose_pre_tokenizer(metadata));
+    AMPHORA_ASSIGN(const PreTokenizer* pre,
+                   settle_pre_tokenizer(metadata, assumed, result.took_assumed_pre_tokenizer));
     adds_bos = pre->adds_bos;
     parts = byte_level_parts(metadata, vocabulary, *pre);
   } else {

@@ -291,13 +291,15 @@ Status read_tokenizer(package::TokenizerDirectory directory, const HfConfig& con
   AMPHORA_ASSIGN(auto text, package::find_tokenizer(directory));
   if (!text) {
     package.notes.push_back(is_there(directory.path / "tokenizer.model")
-                                ? "there is a tokenizer.model but no tokenizer.json: no text can be encoded"
+                                ? "tokenizer.model is neither a SentencePiece model nor a tiktoken file, and "
+                                  "there is no tokenizer.json: no text can be encoded"
                                 : "there is no tokenizer.json: no text can be encoded");
     return {};
   }
   package.tokenizer_json = text->json;
   package.owners.push_back(std::move(text->owner));
   std::ranges::move(text->notes, std::back_inserter(package.notes));
+  if (text->took_assumed) package::record_assumption(*directory.assumed, package);
   return {};
 }
 
@@ -314,7 +316,8 @@ Status refuse_quantiser_files(const fs::path& directory) {
 
 }  // namespace
 
-Result<std::shared_ptr<const Package>> open_hugging_face_package(const fs::path& directory) {
+Result<std::shared_ptr<const Package>> open_hugging_face_package(const fs::path& directory,
+                                                                 const package::OpenOptions& options) {
   const fs::path config_path = directory / "config.json";
   if (!is_there(config_path))
     return fail(Fault::kNotFound,
@@ -331,7 +334,7 @@ Result<std::shared_ptr<const Package>> open_hugging_face_package(const fs::path&
   AMPHORA_TRY(read_weights(directory, *config, *package));
   AMPHORA_TRY(settle_head(*config, *package));
   AMPHORA_ASSIGN(json::Value root, json::parse(text));
-  AMPHORA_TRY(read_tokenizer({directory, std::move(root), {}}, *config, *package));
+  AMPHORA_TRY(read_tokenizer({directory, std::move(root), {}, options.assumed}, *config, *package));
   return package;
 }
 

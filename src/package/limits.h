@@ -14,5 +14,7 @@ inline constexpr uint64_t kMaxConfigBytes = 16u << 20;    ///< config.json and i
 inline constexpr uint64_t kMaxIndexBytes = 64u << 20;     ///< model.safetensors.index.json
 inline constexpr uint64_t kMaxTemplateBytes = 4u << 20;   ///< chat_template.jinja
 inline constexpr uint64_t kMaxTokenizerBytes = 1u << 30;  ///< tokenizer.json
+inline constexpr uint64_t kMaxRanksBytes = 64u << 20;     ///< a tiktoken file
+inline constexpr uint64_t kMaxAddedTokens = 1u << 16;     ///< ids behind a tiktoken file's ranks
 
 }  // namespace amphora::package

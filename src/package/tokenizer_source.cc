@@ -3,10 +3,16 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
+#include <iterator>
 
 #include "base/file.h"
 #include "package/limits.h"
+#include "package/open_options.h"
+#include "package/tiktoken_source.h"
+#include "package/tokenizer_check.h"
+#include "package/vocab_merges.h"
 
 namespace amphora::package {
 namespace {
@@ -26,22 +32,34 @@ Result<std::optional<TokenizerText>> read_tokenizer_json(const TokenizerDirector
   if (mapping->bytes().size() > kMaxTokenizerBytes)
     return fail(Fault::kRefused, fmt::format("{}: {} bytes are more than the limit kMaxTokenizerBytes = {}",
                                              path.string(), mapping->bytes().size(), kMaxTokenizerBytes));
-  return TokenizerText{as_text(mapping->bytes()), mapping, {}};
+  TokenizerText text{as_text(mapping->bytes()), mapping, {}};
+  if (directory.assumed != nullptr && find_unknown_pre_tokenizer(text.json)) {
+    text = owned_tokenizer(with_pre_tokenizer(text.json, *directory.assumed), {});
+    text.took_assumed = true;
+  }
+  text.notes = notes_on_blocks(text.json);
+  std::ranges::move(notes_on_settings(text.json, directory.tokenizer_config), std::back_inserter(text.notes));
+  return text;
 }
 
 /// A source gives nothing if its files are not there. The first that gives something is taken, in the order
 /// in which transformers looks for them.
 using Source = Result<std::optional<TokenizerText>> (*)(const TokenizerDirectory& directory);
 
-constexpr std::array<Source, 1> kSources = {read_tokenizer_json};
+constexpr std::array<Source, 3> kSources = {read_tokenizer_json, read_vocab_and_merges,
+                                            read_tiktoken};
 
 }  // namespace
 
 Result<std::optional<TokenizerText>> find_tokenizer(const TokenizerDirectory& directory) {
   for (const Source source : kSources) {
     AMPHORA_ASSIGN(std::optional<TokenizerText> text, source(directory));
-    if (text) return text;
+    if (!text) continue;
+    if (directory.assumed != nullptr && !text->took_assumed)
+      return idle_assumption("how text is cut follows from the files");
+    return text;
   }
+  if (directory.assumed != nullptr) return idle_assumption("there is no tokenizer");
   return std::nullopt;
 }
 

@@ -10,6 +10,7 @@
 
 #include "amphora/json.h"
 #include "amphora/result.h"
+#include "package/pre_tokenizers.h"
 
 namespace amphora::package {
 
@@ -18,12 +19,15 @@ struct TokenizerDirectory {
   std::filesystem::path path;
   json::Value config;            ///< config.json
   json::Value tokenizer_config;  ///< tokenizer_config.json; null if there is none
+  /// What to take where a pre-tokenizer is not known; null: that is refused.
+  const PreTokenizer* assumed = nullptr;
 };
 
 struct TokenizerText {
   std::string_view json;  ///< the text of a tokenizer.json
   std::shared_ptr<const void> owner;
   std::vector<std::string> notes;
+  bool took_assumed = false;  ///< the pre-tokenizer is the assumed one
 };
 
 /// The tokenizer of the first source in the order of preference that the directory holds: tokenizer.json as

@@ -117,4 +117,5 @@ def main():
         sys.exit(total[1] != 0)
 
 
-main()
+if __name__ == "__main__":
+    main()

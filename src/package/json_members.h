@@ -1,0 +1,13 @@
+// Members of a large JSON object, found without a tree of values.
+#pragma once
+
+#include <optional>
+#include <string_view>
+
+namespace amphora::package {
+
+/// The text of the value of the root object's member `key`. Empty if there is none, or if the text is no JSON
+/// as far as the search went: whoever reads it all will say so.
+std::optional<std::string_view> find_member_text(std::string_view json, std::string_view key);
+
+}  // namespace amphora::package
