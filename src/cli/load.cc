@@ -10,6 +10,8 @@
 #include "amphora/package.h"
 #include "base/file.h"
 #include "cli/print.h"
+#include "formats/sentencepiece/model.h"
+#include "package/spm_tokenizer.h"
 
 namespace amphora::cli {
 
@@ -46,6 +48,10 @@ Result<std::shared_ptr<const text::Tokenizer>> load_tokenizer(const std::string&
     const std::string_view content = as_text(mapped->bytes());
     const size_t first = content.find_first_not_of(" \t\r\n");
     if (first != std::string_view::npos && content[first] == '{') return text::Tokenizer::from_json(content);
+    if (sentencepiece::looks_like_model(mapped->bytes())) {
+      AMPHORA_ASSIGN(const auto tokenizer, package::write_bare_spm_tokenizer(mapped->bytes()));
+      return text::Tokenizer::from_json(tokenizer.json);
+    }
   }
   AMPHORA_ASSIGN(const auto package, open_package(path));
   AMPHORA_ASSIGN(const auto vocabulary, Vocabulary::load(package));

@@ -45,7 +45,8 @@ Result<int> tokenize(const TokenizeArguments& arguments, bool has_text, const Gl
 
 Action declare_tokenize(CLI::App& app, const Globals& globals) {
   auto arguments = std::make_shared<TokenizeArguments>();
-  app.add_option("MODEL", arguments->model, "a model, or a bare tokenizer.json")->required();
+  app.add_option("MODEL", arguments->model, "a model, or a bare tokenizer.json or SentencePiece .model")
+      ->required();
   const CLI::Option* text = app.add_option("TEXT", arguments->text, "the text");
   app.add_option("--file", arguments->file, "the bytes of a file ('-': standard input), nothing trimmed");
   app.add_flag("--pieces", arguments->pieces, "also the pieces");
@@ -74,7 +75,8 @@ Result<int> detokenize(const DetokenizeArguments& arguments, const Globals& glob
 
 Action declare_detokenize(CLI::App& app, const Globals& globals) {
   auto arguments = std::make_shared<DetokenizeArguments>();
-  app.add_option("MODEL", arguments->model, "a model, or a bare tokenizer.json")->required();
+  app.add_option("MODEL", arguments->model, "a model, or a bare tokenizer.json or SentencePiece .model")
+      ->required();
   app.add_option("IDS", arguments->ids, "token ids: 1,2,3")->required();
   app.add_flag("--no-special", arguments->skip_special, "leave special tokens out");
   return [arguments, &globals] { return detokenize(*arguments, globals); };

@@ -10,6 +10,7 @@
 #include "base/file.h"
 #include "package/limits.h"
 #include "package/open_options.h"
+#include "package/spm_source.h"
 #include "package/tiktoken_source.h"
 #include "package/tokenizer_check.h"
 #include "package/vocab_merges.h"
@@ -46,7 +47,7 @@ Result<std::optional<TokenizerText>> read_tokenizer_json(const TokenizerDirector
 /// in which transformers looks for them.
 using Source = Result<std::optional<TokenizerText>> (*)(const TokenizerDirectory& directory);
 
-constexpr std::array<Source, 3> kSources = {read_tokenizer_json, read_vocab_and_merges,
+constexpr std::array<Source, 4> kSources = {read_tokenizer_json, read_spm_tokenizer, read_vocab_and_merges,
                                             read_tiktoken};
 
 }  // namespace
