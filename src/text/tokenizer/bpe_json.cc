@@ -16,27 +16,30 @@ class BpeReader {
   explicit BpeReader(Vocabulary& vocabulary) : vocabulary_(vocabulary) {}
 
   Result<std::unique_ptr<Model>> read(ondemand::object model) {
-    AMPHORA_TRY(read_fields(model, /*merges=*/false));
+    AMPHORA_TRY(for_each_field(model, [&](const std::string& key, ondemand::value value) -> Status {
+      if (key == "vocab") {
+        has_vocab_ = true;
+        return read_vocabulary(value, vocabulary_);
+      }
+      if (key != "merges") return read_option(key, value);
+      has_merges_ = true;
+      merges_wait_ = !has_vocab_;
+      return has_vocab_ ? read_merges(value) : Status();
+    }));
     if (!has_vocab_) return corrupt_model("vocab", "model 'BPE' has no vocabulary");
     if (!has_merges_) return corrupt_model("merges", "model 'BPE' has no merges");
-    // Merges speak of the vocabulary and of the options, wherever these stand.
-    if (const auto error = model.reset().error()) return corrupt_model("merges", error);
-    AMPHORA_TRY(read_fields(model, /*merges=*/true));
+    if (merges_wait_) AMPHORA_TRY(read_waiting_merges(model));
     return std::make_unique<Bpe>(vocabulary_, std::move(merges_), std::move(options_));
   }
 
  private:
-  // Reads the merges, or all but them.
-  Status read_fields(ondemand::object& model, bool merges) {
+  // Merges speak of the vocabulary and of the prefix. Files that have these behind the merges are rare.
+  Status read_waiting_merges(ondemand::object& model) {
+    if (const auto error = model.reset().error()) return corrupt_model("merges", error);
+    merges_ = MergeTable();
+    rank_ = 0;
     return for_each_field(model, [&](const std::string& key, ondemand::value value) -> Status {
-      if (key == "merges") {
-        has_merges_ = true;
-        return merges ? read_merges(value) : Status();
-      }
-      if (merges) return {};
-      if (key != "vocab") return read_option(key, value);
-      has_vocab_ = true;
-      return read_vocabulary(value, vocabulary_);
+      return key == "merges" ? read_merges(value) : Status();
     });
   }
 
@@ -70,22 +73,21 @@ class BpeReader {
     if (key != "unk_token" && key != "continuing_subword_prefix" && key != "end_of_word_suffix")
       return unsupported_field("BPE", key);
     AMPHORA_ASSIGN(std::string text, read_model_string(key, value));
-    if (key == "unk_token")
+    if (key == "unk_token") {
       options_.unk_token = text;
-    else if (key == "continuing_subword_prefix")
+    } else if (key == "continuing_subword_prefix") {
+      merges_wait_ = has_merges_;
       options_.continuing_subword_prefix = text;
-    else
+    } else {
       options_.end_of_word_suffix = text;
+    }
     return {};
   }
 
   Status read_merges(ondemand::value value) {
     ondemand::array list;
-    size_t count = 0;
     if (const auto error = value.get_array().get(list)) return corrupt_model("merges", error);
-    if (const auto error = list.count_elements().get(count)) return corrupt_model("merges", error);
-    if (count >= UINT32_MAX) return corrupt_model("merges", "more merges than ranks");
-    merges_.reserve(count);
+    merges_.reserve(vocabulary_.size());
     for (auto entry : list) {
       ondemand::value merge;
       ondemand::json_type type{};
@@ -129,9 +131,7 @@ class BpeReader {
 
   // Merges are resolved many at a time, so that their lookups wait for memory together and not one by one.
   struct Unresolved {
-    std::string_view left, right;
-    uint64_t left_hash, right_hash, joined_hash;
-    size_t joined_at;  // in joined_
+    PieceKey left, right;
     std::optional<TokenId> left_id, right_id, joined_id;
   };
   static constexpr size_t kBatch = 64;
@@ -143,47 +143,47 @@ class BpeReader {
     if (right.size() < prefix)
       return corrupt_model("merges",
                            fmt::format("merge {}: '{}' is shorter than the prefix", index(), right));
-    const size_t joined_at = joined_.size();
-    joined_ += left;
-    joined_ += right.substr(prefix);
-    Unresolved merge{left,
-                     right,
-                     hash_bytes(left),
-                     hash_bytes(right),
-                     hash_bytes(std::string_view(joined_).substr(joined_at)),
-                     joined_at,
-                     {},
-                     {},
-                     {}};
-    for (const uint64_t hash : {merge.left_hash, merge.right_hash, merge.joined_hash})
-      vocabulary_.prefetch_slot(hash);
+    Unresolved merge{PieceKey(left), PieceKey(right), {}, {}, find_joined(left, right.substr(prefix))};
+    vocabulary_.prefetch_slot(merge.left);
+    vocabulary_.prefetch_slot(merge.right);
     batch_.push_back(merge);
     return {};
   }
 
+  // What `left` and `right` make is mostly what the merge before made, or the piece behind it: trainers
+  // number pieces in the order of the merges, and list the ways to make a piece one behind the other.
+  std::optional<TokenId> find_joined(std::string_view left, std::string_view right) {
+    for (const TokenId guess : {last_joined_ + 1, last_joined_}) {
+      const std::string* piece = vocabulary_.find_piece(guess);
+      if (piece == nullptr || piece->size() != left.size() + right.size()) continue;
+      if (!piece->starts_with(left) || !piece->ends_with(right)) continue;
+      last_joined_ = guess;
+      return guess;
+    }
+    joined_.assign(left).append(right);
+    const auto found = vocabulary_.find(joined_);
+    last_joined_ = found.value_or(last_joined_);
+    return found;
+  }
+
   Status add_batch() {
-    for (const Unresolved& merge : batch_)
-      for (const uint64_t hash : {merge.left_hash, merge.right_hash, merge.joined_hash})
-        vocabulary_.prefetch_piece(hash);
-    size_t joined_end = joined_.size();
-    for (size_t i = batch_.size(); i-- > 0;) {
-      Unresolved& merge = batch_[i];
-      const auto joined = std::string_view(joined_).substr(merge.joined_at, joined_end - merge.joined_at);
-      joined_end = merge.joined_at;
-      merge.left_id = vocabulary_.find_hashed(merge.left, merge.left_hash);
-      merge.right_id = vocabulary_.find_hashed(merge.right, merge.right_hash);
-      merge.joined_id = vocabulary_.find_hashed(joined, merge.joined_hash);
+    for (const Unresolved& merge : batch_) {
+      vocabulary_.prefetch_piece(merge.left);
+      vocabulary_.prefetch_piece(merge.right);
+    }
+    for (Unresolved& merge : batch_) {
+      merge.left_id = vocabulary_.find(merge.left);
+      merge.right_id = vocabulary_.find(merge.right);
       if (merge.left_id && merge.right_id) merges_.prefetch(*merge.left_id, *merge.right_id);
     }
     for (const Unresolved& merge : batch_) {
       if (!merge.left_id || !merge.right_id || !merge.joined_id)
         return corrupt_model(
             "merges", fmt::format("merge {}: '{}' + '{}' is not made of pieces of the vocabulary", rank_,
-                                  merge.left, merge.right));
+                                  merge.left.text, merge.right.text));
       merges_.set(*merge.left_id, *merge.right_id, {rank_++, *merge.joined_id});
     }
     batch_.clear();
-    joined_.clear();
     return {};
   }
 
@@ -191,9 +191,11 @@ class BpeReader {
   MergeTable merges_;
   BpeOptions options_;
   std::vector<Unresolved> batch_;
-  std::string joined_;  // what the merges of the batch make, one behind the other
+  std::string joined_;
+  TokenId last_joined_ = 0;
   uint32_t rank_ = 0;
   bool has_vocab_ = false, has_merges_ = false;
+  bool merges_wait_ = false;  // for what stands behind them
 };
 
 }  // namespace

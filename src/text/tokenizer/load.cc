@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 #include <simdjson.h>
 
+#include "base/huge_pages.h"
 #include "text/tokenizer/bpe_json.h"
 #include "text/tokenizer/sentence_piece_json.h"
 #include "text/tokenizer/unigram_json.h"
@@ -131,12 +132,17 @@ Status build_parts(const Sections& sections, Tokenizer::Impl& impl) {
 }  // namespace
 
 Result<std::unique_ptr<Tokenizer::Impl>> load_tokenizer(std::string_view json) {
-  const simdjson::padded_string padded(json);
-  if (padded.data() == nullptr) return out_of_memory(json);  // simdjson takes it for an empty document
+  constexpr size_t kPadding = simdjson::SIMDJSON_PADDING;
+  const HugeBuffer padded(json.size() > SIZE_MAX - kPadding
+                              ? nullptr
+                              : static_cast<char*>(allocate_huge(json.size() + kPadding)));
+  if (padded == nullptr) return out_of_memory(json);
+  std::ranges::copy(json, padded.get());
+  std::fill_n(padded.get() + json.size(), kPadding, '\0');
   ondemand::parser parser;
   ondemand::document document;
   ondemand::object root;
-  if (const auto error = parser.iterate(padded).get(document))
+  if (const auto error = parser.iterate(padded.get(), json.size(), json.size() + kPadding).get(document))
     return error == simdjson::MEMALLOC ? out_of_memory(json) : corrupt("$", simdjson::error_message(error));
   if (const auto error = document.get_object().get(root)) return corrupt("$", simdjson::error_message(error));
 

@@ -11,7 +11,7 @@ void MergeTable::reserve(size_t count) { grow(std::bit_ceil(count * 2 + 2)); }
 
 void MergeTable::grow(size_t slots) {
   if (slots <= slots_.size()) return;
-  std::vector<Slot> old(slots, Slot{kEmpty, {}});
+  decltype(slots_) old(slots, Slot{kEmpty, {}});
   old.swap(slots_);
   mask_ = slots - 1;
   shift_ = 64 - std::countr_zero(slots);

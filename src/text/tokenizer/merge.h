@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "base/huge_pages.h"
 #include "text/tokenizer.h"
 
 namespace amphora::text {
@@ -45,7 +46,7 @@ class MergeTable {
   size_t slot_of(uint64_t key) const { return (key * 0x9E3779B97F4A7C15u) >> shift_; }
   void grow(size_t slots);
 
-  std::vector<Slot> slots_ = std::vector<Slot>(2, Slot{kEmpty, {}});
+  std::vector<Slot, HugePageAllocator<Slot>> slots_{Slot{kEmpty, {}}, Slot{kEmpty, {}}};
   size_t mask_ = 1;
   int shift_ = 63;
   size_t count_ = 0;
