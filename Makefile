@@ -20,10 +20,11 @@ demo-chat: build ## the same with an instruction model, then a chat
 test: setup      ## everything that the tests need, then all tests (ASan and UBSan, and the release program)
 	@scripts/test.sh
 
-bench: setup     ## the table against llama.cpp (builds the peer in the cache folder)
+bench: setup     ## the tables against llama.cpp (builds the peer in the cache folder) and against tokenizers
 	@scripts/setup.sh --developer
 	@cmake --preset release >/dev/null && cmake --build --preset release --target amphora
 	@bench/compare.sh
+	@bench/tokenizer.sh
 
 lint:            ## formatting and static analysis
 	@scripts/setup.sh --developer
