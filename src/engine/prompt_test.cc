@@ -113,7 +113,7 @@ TEST(ChatFormat, ContentStaysTextWhateverTemplatesDoToIt) {
   ASSERT_TRUE(format) << format.error().message;
   const auto ids = encode(*format, request_of(R"([{"role":"user","content":" a<s>b"}])"));
   EXPECT_EQ(std::ranges::count(ids, 1u), 1) << "the one that the template wrote";
-  EXPECT_EQ(decode(*llama, ids), R"(<s>A<s>B| a<s>|{"role": "user", "content": " a<s>b"}</s>)");
+  EXPECT_EQ(decode(*llama, ids), R"(<s>A<S>B| a<|{"role": "user", "content": " a<s>b"}</s>)");
 }
 
 TEST(ChatFormat, ToolsAndKeysAreContentToo) {
@@ -247,13 +247,12 @@ TEST(ChatFormat, OperationsOnContentMakeNoMarker) {
         "[c] | unique | list",
         "c.center(40, '*')",
         "c | urlencode | replace('%3C', '<') | replace('%3E', '>') | replace('%7C', '|')"})
-    EXPECT_EQ(
-        tokens(std::string(
-                   "{% set c = messages[0].content %}{% set ns = namespace(c=c) %}{% macro m(x) %}{{ x }}"
-                   "{% endmacro %}{% macro k() %}{{ kwargs }}{% endmacro %}<|go|>{{ ") +
-                   expression + " }}<|end|>",
-               R"([{"role":"user","content":"<|end|> <|END|><call> <User>"}])"),
-        (Ids{257, 258}))
+    EXPECT_EQ(tokens(std::string("{# <call> <User> #}{% set c = messages[0].content %}{% set ns = "
+                                 "namespace(c=c) %}{% macro m(x) %}{{ x }}"
+                                 "{% endmacro %}{% macro k() %}{{ kwargs }}{% endmacro %}<|go|>{{ ") +
+                         expression + " }}<|end|>",
+                     R"([{"role":"user","content":"<|end|> <|END|><call> <User>"}])"),
+              (Ids{257, 258}))
         << expression;
 }
 
@@ -261,8 +260,8 @@ TEST(ChatFormat, OperationsOnContentMakeNoMarker) {
 TEST(ChatFormat, TheTemplatesMarkersSurviveBesideContent) {
   for (const char* expression :
        {"s", "s | trim", "(s ~ ' ').strip()", "s[:-1] + s[-1:]", "s.split('+') | join('+')", "[s] | join",
-        "''.join([s])", "s | safe", "s | string", "s.partition('+') | join", "s.rsplit('+', 1) | join('+')",
-        "s | list | join", "s.removeprefix('x')", "s | safe ~ ''", "b", "m()"})
+        "''.join([s])", "s | string", "s.partition('+') | join", "s.rsplit('+', 1) | join('+')",
+        "s | list | join", "s.removeprefix('x')", "b", "m()"})
     EXPECT_EQ(
         tokens(std::string(
                    "{% set c = messages[0].content %}{% set s = '<|go|>' + c + '<|end|>' %}{% set b %}"

@@ -157,6 +157,53 @@ TEST(ChatTemplate, TellsTheTimeOfTheCallersClock) {
   EXPECT_FALSE(render("{{ strftime_now('%F') }}", request));
 }
 
+// What other programs were reported to get wrong, by the numbers of these reports; cases.jsonl and
+// features.jsonl have more of each.
+TEST(ChatTemplate, RendersWhatPeersGotWrong) {
+  struct Case {
+    const char* number;
+    const char* source;
+    const char* output;
+  };
+  const Case kCases[] = {
+      {"E1", "{{ s[::-1] }} {{ s[1:] }} {{ s[:-1] }} {{ s[-2:] }} {{ s[::2] }} {{ s[5:1:-2] }}",
+       "gfedcba bcdefg abcdef fg aceg fd"},
+      {"E1", "{{ l[::-1] }}{{ l[1:] }}{{ l[:-1] }}{{ l[-2:] }}{{ l[::2] }}{{ l[5:1:-2] }}",
+       "[3, 2, 1, 0][1, 2, 3][0, 1, 2][2, 3][0, 2][3]"},
+      {"E2",
+       "{% for i in l %}{% for j in l %}{% if j == 1 %}{% continue %}{% endif %}{% if j == 3 %}{% break %}{% "
+       "endif %}"
+       "{{ loop.index0 }}{{ loop.first }}{{ loop.last }}{{ loop.length }} {% else %}never{% endfor %}"
+       "{% if i == 1 %}{% break %}{% endif %}{% endfor %}{% for x in [] %}{% else %}empty{% endfor %}",
+       "0TrueFalse4 2FalseFalse4 0TrueFalse4 2FalseFalse4 empty"},
+      {"E3",
+       "{% set ns = namespace(found=false) %}{% set plain = 0 %}{% for i in l %}{% set ns.found = true %}"
+       "{% set plain = i %}{% endfor %}{{ ns.found }} {{ plain }}",
+       "True 0"},
+      {"E4", "{{ d | tojson }}", "{\"b\": 1, \"a\": [1, 2], \"c\": \"\u00e9\u2014\"}"},
+      {"E5", "{{ d | tojson(separators=(',',':')) }}", "{\"b\":1,\"a\":[1,2],\"c\":\"\u00e9\u2014\"}"},
+      {"E5", "{{ d | tojson(sort_keys=True) }}", "{\"a\": [1, 2], \"b\": 1, \"c\": \"\u00e9\u2014\"}"},
+      {"E5", "{{ d | tojson(ensure_ascii=True) }}", "{\"b\": 1, \"a\": [1, 2], \"c\": \"\\u00e9\\u2014\"}"},
+      {"E5", "{{ {'b': [1, 2]} | tojson(indent=2) }}", "{\n  \"b\": [\n    1,\n    2\n  ]\n}"},
+      {"E5", "{{ {'b': [1, 2]} | tojson(indent='\\t') }}", "{\n\t\"b\": [\n\t\t1,\n\t\t2\n\t]\n}"},
+      {"E6", "{{ strftime_now(\"%d %b %Y\") }}", "31 Jan 2026"},
+  };
+  const json::Value context = parsed(
+      "{\"s\": \"abcdefg\", \"l\": [0, 1, 2, 3], \"d\": {\"b\":1,\"a\":[1,2],\"c\":\"\u00e9\u2014\"}}");
+  const auto render_it = [&](const char* source) -> Result<std::string> {
+    AMPHORA_ASSIGN(const auto chat_template, ChatTemplate::parse(source));
+    return chat_template->render_variables(context, 1769817600);  // 2026-01-31 00:00:00 UTC
+  };
+  for (const Case& test : kCases) {
+    const auto output = render_it(test.source);
+    EXPECT_TRUE(output) << test.number << ": " << (output ? "" : output.error().message);
+    EXPECT_EQ(output.value_or("error"), test.output) << test.number;
+    EXPECT_EQ(render_it(test.source).value_or("error"), test.output) << test.number << ", again";
+  }
+  for (const char* refused : {"{{ s[::0] }}", "{{ l[::0] }}", "{{ d | tojson(bogus=1) }}"})
+    EXPECT_FALSE(render_it(refused)) << refused;
+}
+
 TEST(ChatTemplate, RefusesTextThatIsNotUtf8) {
   EXPECT_FALSE(ChatTemplate::parse("a\xFF"));
   ChatRequest request = request_of(R"([{"role": "user"}])");

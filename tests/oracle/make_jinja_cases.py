@@ -219,7 +219,8 @@ def differential_cases():
         yield "{{ strftime_now('%s') }}" % f, {}
 
     for t in ["{{ '{:-1}'.format('') }}", "{{ '{:-5}|{:-}'.format(3, 2.5) }}", "{{ '{:-c}'.format(65) }}", "{{ '% +d|%+ d|% d|%-5d|' % (1, 2, 3, 4) }}", "{{ 25 | round(1000, 'ceil') }}", "{{ -7 | round(2, 'floor') }}",
-              "{{ true | round(400, 'floor') }}", "{{ 1.5 | round(400, 'floor') }}", "{{ range(0, 20)[1::5] }}", "{{ range(10)[::-3] }}", "{{ range(1, 10, 3)[5:1] }}", "{{ range(20, 0, -3)[1:-1:2] }}"]:
+              "{{ true | round(400, 'floor') }}", "{{ 1.5 | round(400, 'floor') }}", "{{ range(0, 20)[1::5] }}", "{{ range(10)[::-3] }}", "{{ range(1, 10, 3)[5:1] }}", "{{ range(20, 0, -3)[1:-1:2] }}", "{{ '%c|%3c|%-3c|' % (65, 233, 128512) }}", "{{ '%c' % false }}", "{{ '%c' % 1114112 }}",
+              "{% macro f() %}{{ caller is defined }}{% endmacro %}{% if false %}{% call f(caller=none) %}{% endcall %}{% endif %}"]:
         yield t, {}
 
 

@@ -23,8 +23,8 @@ inline std::filesystem::path fetched(std::string_view name) {
 }  // namespace amphora::testing
 
 /// Skips the test, and says so among its output as well: ctest shows no reasons for skipping.
-#define AMPHORA_SKIP_WITHOUT(path, script)                                                 \
-  if (const std::filesystem::path& needed = (path); !std::filesystem::exists(needed)) {    \
+#define AMPHORA_SKIP_WITHOUT(file, script)                                                 \
+  if (const std::filesystem::path& needed = (file); !std::filesystem::exists(needed)) {    \
     std::cout << "NOT RUN: " << needed.filename() << " in " << needed.parent_path()        \
               << " has not been fetched (" << (script) << ")\n";                           \
     GTEST_SKIP() << "NOT RUN: " << needed << " has not been fetched (" << (script) << ")"; \

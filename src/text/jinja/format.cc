@@ -171,6 +171,13 @@ class PercentFormatter {
       append_padded(out_, value.text(), spec, '>');
       return {};
     }
+    if (conversion == 'c' && value.is_integral()) {
+      FormatSpec plain;
+      plain.type = 'c';
+      AMPHORA_ASSIGN(const std::string text, format_integer(value.as_integer(), plain));
+      append_padded(out_, text, spec, '>');
+      return {};
+    }
     return render_error(std::string("unsupported format character '") + conversion + "'");
   }
 
@@ -338,6 +345,7 @@ class BraceFormatter {
       append_padded(out_, cut_to_precision(text, spec), spec, '<');
       return {};
     }
+    if (value.is(Kind::kBigInteger)) return render_error("integer does not fit 64 bits");
     if (!value.is_number())
       return render_error("unsupported format string passed to " + type_name(value) + ".__format__");
     const bool as_integer =

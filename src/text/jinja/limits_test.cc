@@ -1,4 +1,5 @@
-// Templates that want too much: each ends soon, with an error that names the limit.
+// Templates that want too much (E8 and more): each ends soon, with an error that names the limit.
+// tests/real/test_hostile_templates.py measures time and memory of the release program.
 #include <gtest/gtest.h>
 
 #include <sys/resource.h>

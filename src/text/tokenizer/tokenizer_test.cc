@@ -118,6 +118,7 @@ std::vector<std::string> stream(const std::shared_ptr<const Tokenizer>& tokenize
   return parts;
 }
 
+// D7.
 TEST(StreamDecoder, NeverSplitsACharacter) {
   const std::string text = "\U0001F469\u200d\U0001F469\u200d\U0001F467\u200d\U0001F466 \u4f60\u597d \u00e9";
   for (const std::string& json : {small_json(), tiny_llama_json()}) {
@@ -146,6 +147,7 @@ TEST(StreamDecoder, GivesTextAsSoonAsItIsCertain) {
             (std::vector<std::string>{"a", "", "", "\u00e9 ", "b", ""}));
 }
 
+// D7.
 TEST(StreamDecoder, GivesOneReplacementForOneStrayByte) {
   const auto byte_level = load(tiny_llama_json());
   const auto stray = byte_level->find_id("\u00ff");  // the byte FF in the byte alphabet
