@@ -8,6 +8,7 @@
 #include "base/testing/fetched.h"
 #include "base/testing/test_data.h"
 #include "text/tokenizer.h"
+#include "text/tokenizer/testing/component_tokenizers.h"
 
 namespace amphora::text {
 namespace {
@@ -95,11 +96,8 @@ TEST(TokenizerGolden, EveryComponentDoesWhatTheReferenceDoes) {
   const json::Value& models = *lines[0].find("models");
   for (size_t i = 1; i < lines.size(); ++i) {
     SCOPED_TRACE(lines[i].find("name")->text());
-    json::Value whole = *lines[i].find("parts");
-    const json::Value& model = *lines[i].find("model");
-    whole.set("model", model.is_string() ? *models.find(model.text()) : model);
-    whole.set("version", json::Value::string("1.0"));
-    const auto tokenizer = Tokenizer::from_json(json::dump(whole));
+    const auto tokenizer =
+        Tokenizer::from_json(json::dump(testing::component_tokenizer_json(models, lines[i])));
     ASSERT_TRUE(tokenizer) << tokenizer.error().place << ": " << tokenizer.error().message;
     expect_cases(*tokenizer, lines[i]);
   }
