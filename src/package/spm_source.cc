@@ -167,7 +167,7 @@ Result<std::optional<TokenizerText>> read_spm_tokenizer(const TokenizerDirectory
     auto tokenizer = write_spm_tokenizer(*model, settings);
     if (!tokenizer) return in_file(path, tokenizer.error());
     notes.push_back(
-        fmt::format("the tokenizer was made from {} (SentencePiece, {}, {} pieces){}", name,
+        fmt::format("{} (SentencePiece, {}, {} pieces) became a tokenizer.json{}", name,
                     algorithm_name(model->trainer.model_type), model->pieces.size(),
                     tokenizer->is_standard ? "" : ", with components that other programs do not know"));
     return owned_tokenizer(std::move(tokenizer->json), std::move(notes));
