@@ -44,3 +44,5 @@ print_ranges("kDigitsBesideNd", [c for c in ALL if chr(c).isdigit() and not chr(
 print_ranges("kNumericLetters", [c for c in ALL if chr(c).isnumeric() and category(c) == "Lo"])
 print_ranges("kLowerBesideLl", [c for c in ALL if chr(c).islower() and category(c) != "Ll"])
 print_ranges("kUpperBesideLu", [c for c in ALL if chr(c).isupper() and category(c) != "Lu"])
+print_ranges("kIdentifierStartBesideAlpha", [c for c in ALL if chr(c).isidentifier() != (chr(c).isalpha() or c == 0x5F)])
+print_ranges("kIdentifierPartBesideAlnum", [c for c in ALL if ("a" + chr(c)).isidentifier() != (chr(c).isalnum() or c == 0x5F)])

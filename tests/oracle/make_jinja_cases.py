@@ -220,8 +220,13 @@ def differential_cases():
 
     for t in ["{{ '{:-1}'.format('') }}", "{{ '{:-5}|{:-}'.format(3, 2.5) }}", "{{ '{:-c}'.format(65) }}", "{{ '% +d|%+ d|% d|%-5d|' % (1, 2, 3, 4) }}", "{{ 25 | round(1000, 'ceil') }}", "{{ -7 | round(2, 'floor') }}",
               "{{ true | round(400, 'floor') }}", "{{ 1.5 | round(400, 'floor') }}", "{{ range(0, 20)[1::5] }}", "{{ range(10)[::-3] }}", "{{ range(1, 10, 3)[5:1] }}", "{{ range(20, 0, -3)[1:-1:2] }}", "{{ '%c|%3c|%-3c|' % (65, 233, 128512) }}", "{{ '%c' % false }}", "{{ '%c' % 1114112 }}",
-              "{% macro f() %}{{ caller is defined }}{% endmacro %}{% if false %}{% call f(caller=none) %}{% endcall %}{% endif %}"]:
+              "{% macro f() %}{{ caller is defined }}{% endmacro %}{% if false %}{% call f(caller=none) %}{% endcall %}{% endif %}",
+              "{{ 'abc' | truncate(1, true, missing, 2) }}", "{{ 'abcdefgh' | truncate(1, true, missing, 2) }}"]:
         yield t, {}
+    for text in ["\u0663", "a\u0663", "_", "", "1a", "\u00aa\u00b7", "\u00b7", "a\u0301", "\u0301", "\u2118\u212e", "\u037a", "a\u00b2", "\u2167", "\u309b", "a\u200d"]:
+        yield "{{ v.isidentifier() }}", dict(v=text)
+    yield "{{ '{:7}|{:>30}|{:<25}|{:+,d}|{:_}|{:030}'.format(v, v, v, v, v, v) }}", dict(v=1 << 70)
+    yield "{{ '{:=30}|{: n}|{:*^30}'.format(v, v, v) }}", dict(v=-(1 << 70))
 
 
 def main():

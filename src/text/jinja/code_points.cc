@@ -185,6 +185,14 @@ bool is_alpha(char32_t c) {
 
 bool is_alnum(char32_t c) { return is_alpha(c) || is_numeric(c); }
 
+// The tables list the differences in either direction.
+bool is_identifier_start(char32_t c) {
+  return (c == U'_' || is_alpha(c)) != lies_in(kIdentifierStartBesideAlpha, c);
+}
+bool is_identifier_part(char32_t c) {
+  return (c == U'_' || is_alnum(c)) != lies_in(kIdentifierPartBesideAlnum, c);
+}
+
 bool is_printable(char32_t c) {
   switch (category_of(c)) {
     case UTF8PROC_CATEGORY_CC:

@@ -26,6 +26,8 @@ bool is_digit(char32_t c);    ///< isdigit: superscripts too
 bool is_numeric(char32_t c);
 bool is_alpha(char32_t c);
 bool is_alnum(char32_t c);
+bool is_identifier_start(char32_t c);  ///< isidentifier of the character alone
+bool is_identifier_part(char32_t c);   ///< isidentifier of a letter and the character
 bool is_printable(char32_t c);
 bool is_lower(char32_t c);
 bool is_upper(char32_t c);

@@ -345,15 +345,17 @@ class BraceFormatter {
       append_padded(out_, cut_to_precision(text, spec), spec, '<');
       return {};
     }
-    if (value.is(Kind::kBigInteger)) return render_error("integer does not fit 64 bits");
-    if (!value.is_number())
+    const bool is_big = value.is(Kind::kBigInteger);
+    if (!is_big && !value.is_number())
       return render_error("unsupported format string passed to " + type_name(value) + ".__format__");
-    const bool as_integer =
-        value.is_integral() && std::string_view("eEfFgG%").find(spec.type) == std::string_view::npos;
+    const bool as_integer = (is_big || value.is_integral()) &&
+                            std::string_view("eEfFgG%").find(spec.type) == std::string_view::npos;
     if (as_integer && spec.precision)
       return render_error("Precision not allowed in integer format specifier");
-    AMPHORA_ASSIGN(const std::string text, as_integer ? format_integer(value.as_integer(), spec)
-                                                      : format_float(value.as_float(), spec));
+    AMPHORA_ASSIGN(const std::string text, is_big
+                                               ? format_big_integer(value.as<BigIntegerObject>().digits, spec)
+                                           : as_integer ? format_integer(value.as_integer(), spec)
+                                                        : format_float(value.as_float(), spec));
     append_padded(out_, text, spec, '>');
     return {};
   }

@@ -116,6 +116,15 @@ Result<std::string> format_integer(int64_t value, const FormatSpec& spec) {
   return with_sign((spec.alternate ? prefix : std::string()) + digits, negative, spec.sign);
 }
 
+Result<std::string> format_big_integer(std::string_view digits, const FormatSpec& spec) {
+  if (spec.type != 0 && spec.type != 'd' && spec.type != 'n')
+    return render_error("integer does not fit 64 bits");
+  const bool negative = digits.starts_with('-');
+  std::string magnitude(digits.substr(negative ? 1 : 0));
+  if (spec.grouping != 0) magnitude = grouped(std::move(magnitude), spec.grouping, 3);
+  return with_sign(std::move(magnitude), negative, spec.sign);
+}
+
 Result<std::string> format_float(double value, const FormatSpec& spec) {
   if (spec.precision.value_or(0) > kMaxPrecision)
     return limit_error("limit of float precision exceeded (" + std::to_string(kMaxPrecision) + ")");

@@ -31,6 +31,8 @@ Result<FormatSpec> parse_format_spec(std::string_view text);
 Result<std::optional<uint64_t>> take_number(std::string_view text, size_t& offset);
 
 Result<std::string> format_integer(int64_t value, const FormatSpec& spec);
+/// Of an integer's decimal digits; only as a decimal number.
+Result<std::string> format_big_integer(std::string_view digits, const FormatSpec& spec);
 Result<std::string> format_float(double value, const FormatSpec& spec);
 /// The text with fill on the side that `align` (or `otherwise`) leaves; '=' puts it after a number's sign.
 void append_padded(TextBuilder& out, std::string_view text, const FormatSpec& spec, char otherwise);

@@ -87,11 +87,10 @@ Result<Value> is_printable_text(Runtime& runtime, const Value& self, Arguments a
   return all_are<is_printable>(runtime, self, arguments);
 }
 
-bool is_identifier_part(char32_t c) { return c == U'_' || is_alnum(c); }
-
 Result<Value> is_identifier(Runtime& runtime, const Value& self, Arguments arguments) {
   const std::string_view text = self.text();
-  if (text.empty() || (text[0] >= '0' && text[0] <= '9')) return Value::boolean(false);
+  size_t first_end = 0;
+  if (text.empty() || !is_identifier_start(next_code_point(text, first_end))) return Value::boolean(false);
   return all_are<is_identifier_part>(runtime, self, arguments);
 }
 

@@ -95,8 +95,8 @@ Result<Value> filter_string(Runtime& runtime, const Value& self, Arguments argum
 
 Result<Value> filter_safe(Runtime& runtime, const Value& self, Arguments arguments) {
   AMPHORA_TRY(bind_arguments("safe", arguments, {}));
-  AMPHORA_ASSIGN(std::string text, to_str(runtime.budget(), self));
-  return runtime.string(std::move(text), true);
+  AMPHORA_ASSIGN(const Value text, as_text(runtime, self));
+  return runtime.string_of({std::string(text.text()), text.as<StringObject>().quoted}, true);
 }
 
 Result<Value> filter_force_escape(Runtime& runtime, const Value& self, Arguments arguments) {
@@ -164,8 +164,9 @@ Result<Value> filter_truncate(Runtime& runtime, const Value& self, Arguments arg
     AMPHORA_ASSIGN(leeway, expect_integer(*value));
   }
   const Value end = bound.find(2) == nullptr ? runtime.string("...") : *bound.find(2);
-  AMPHORA_TRY(expect_string(end, "truncate() end"));
-  const auto end_length = static_cast<int64_t>(end.as<StringObject>().code_points);
+  // An undefined one counts as empty, and is an error only where something is cut.
+  const auto end_length = end.is_undefined() ? 0 : static_cast<int64_t>(length_of(end).value_or(0));
+  if (!end.is_undefined()) AMPHORA_TRY(expect_string(end, "truncate() end"));
   if (length < end_length)
     return render_error("expected length >= " + std::to_string(end_length) + ", got " +
                         std::to_string(length));
