@@ -37,7 +37,8 @@ MODELS = {
 }
 TEXTS = ["", " ", "   ", "a", " a", "a ", "  lead  and trail  ", "Hello, world!", "<s>a</s> <unk> <pad><mask>", "<user>x <user> y", "\u2581", "\u2581\u2581\u2581 x\u2581y", "a\u2581 \u2581b", "tab\tand\nnew\r\nlines\n\n",
          "\u00a0nb\u3000wide\u2028line\u0085nel\u2003em", "caf\u00e9 e\u0301 e\u0301\u0323 \u212b \ufb01 \u00bd", "\u4f60\u597d\uff0c\u4e16\u754c\u3002", "\U0001f469\u200d\U0001f4bb ok", "aaaaaaa aa", "x = 1000; y == 2024", "------- ======= ",
-         "the function returns a value of the given type", "  " * 9 + "x" + " " * 7, "<0x41><0x0A>", " \u2047 ", "ing ingaa ing", "A\u00adB\u200bC \u2026 !!! !!", "\ufffd\ufeff", "\u5c0f\u3055\u306a\u8239 \u043b\u043e\u0434\u043a\u0430"]
+         "the function returns a value of the given type", "  " * 9 + "x" + " " * 7, "<0x41><0x0A>", " \u2047 ", "ing ingaa ing", "A\u00adB\u200bC \u2026 !!! !!", "\ufffd\ufeff", "\u5c0f\u3055\u306a\u8239 \u043b\u043e\u0434\u043a\u0430",
+         "aaaaab", "bingaaaaaaab", "x\u1100aaaaaaaaaaaaab", "a" * 33, "=" * 23, "- " * 9]
 ALPHABET = list("aaeinrst  \u2581=-1") + ["<user>", "<s>", "  ", "\n", "\u00e9", "e\u0301", "\u3000", "\ufb01", "ing", "\u4f60", "\u0301", "\U0001f600", "the ", "function", "\u200b"]
 
 
