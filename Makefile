@@ -17,7 +17,8 @@ demo: build      ## a real model: fetch, convert, verify, one answer (MODEL=path
 demo-chat: build ## the same with an instruction model, then a chat
 	@scripts/demo.sh --chat $(if $(MODEL),--model "$(MODEL)")
 
-test: setup      ## everything that the tests need, then all tests (ASan and UBSan, and the release program)
+test:            ## everything that the tests need, then all tests (ASan and UBSan, and the release program)
+	@scripts/setup.sh --tests
 	@scripts/test.sh
 
 bench: setup     ## the tables against llama.cpp (builds the peer in the cache folder) and against tokenizers

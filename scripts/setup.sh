@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Installs the Debian packages that amphora needs, and nothing that is there already.
-#   scripts/setup.sh              what building, testing and the demo need
+#   scripts/setup.sh              what building and the demo need
+#   scripts/setup.sh --tests      also what fetches the tests' vocabularies
 #   scripts/setup.sh --developer  also what lint, fuzzing and benchmarks need
 set -euo pipefail
 cd "$(dirname "$0")"
@@ -8,13 +9,16 @@ cd "$(dirname "$0")"
 lists=(packages.txt)
 case "${1:-}" in
   "") ;;
-  --developer) lists+=(packages-developer.txt) ;;
-  *) printf 'usage: scripts/setup.sh [--developer]\n' >&2; exit 2 ;;
+  --tests) lists+=(packages-tests.txt) ;;
+  --developer) lists+=(packages-tests.txt packages-developer.txt) ;;
+  *) printf 'usage: scripts/setup.sh [--tests | --developer]\n' >&2; exit 2 ;;
 esac
 
 mapfile -t wanted < <(grep -hv '^#' "${lists[@]}" | grep .)
 missing=()
 for package in "${wanted[@]}"; do
+  # npm comes with other packages of Node.js too, and Debian's would collide with those.
+  [[ "$package" == npm ]] && command -v npm >/dev/null && continue
   status=$(dpkg-query -W -f '${Status}' "$package" 2>/dev/null || true)
   [[ "$status" == "install ok installed" ]] || missing+=("$package")
 done
