@@ -15,6 +15,7 @@
 #include "package/limits.h"
 #include "package/tiktoken.h"
 #include "package/tokenizer_json.h"
+#include "text/tokenizer/byte_alphabet.h"
 #include "unicode/utf8.h"
 
 namespace amphora::package {
@@ -81,23 +82,11 @@ Result<std::optional<Found>> find_file(const fs::path& directory) {
   return std::nullopt;
 }
 
-/// The printable characters that stand for the bytes of a byte-level vocabulary: a byte that Latin-1 prints
-/// stands for itself, the others follow from U+0100 on.
-std::array<std::string, 256> byte_characters() {
-  std::array<std::string, 256> characters;
-  char32_t next = 0x100;
-  for (size_t byte = 0; byte < characters.size(); ++byte) {
-    const bool prints = (byte > 0x20 && byte < 0x7F) || (byte > 0xA0 && byte != 0xAD);
-    unicode::append_utf8(characters[byte], prints ? static_cast<char32_t>(byte) : next++);
-  }
-  return characters;
-}
-
 std::vector<std::string> byte_level_pieces(const std::vector<std::string>& tokens) {
-  const auto characters = byte_characters();
   std::vector<std::string> pieces(tokens.size());
   for (size_t i = 0; i < tokens.size(); ++i)
-    for (const char byte : tokens[i]) pieces[i] += characters[static_cast<uint8_t>(byte)];
+    for (const char byte : tokens[i])
+      unicode::append_utf8(pieces[i], text::kByteCharacters[static_cast<uint8_t>(byte)]);
   return pieces;
 }
 

@@ -221,7 +221,10 @@ def differential_cases():
     for t in ["{{ '{:-1}'.format('') }}", "{{ '{:-5}|{:-}'.format(3, 2.5) }}", "{{ '{:-c}'.format(65) }}", "{{ '% +d|%+ d|% d|%-5d|' % (1, 2, 3, 4) }}", "{{ 25 | round(1000, 'ceil') }}", "{{ -7 | round(2, 'floor') }}",
               "{{ true | round(400, 'floor') }}", "{{ 1.5 | round(400, 'floor') }}", "{{ range(0, 20)[1::5] }}", "{{ range(10)[::-3] }}", "{{ range(1, 10, 3)[5:1] }}", "{{ range(20, 0, -3)[1:-1:2] }}", "{{ '%c|%3c|%-3c|' % (65, 233, 128512) }}", "{{ '%c' % false }}", "{{ '%c' % 1114112 }}",
               "{% macro f() %}{{ caller is defined }}{% endmacro %}{% if false %}{% call f(caller=none) %}{% endcall %}{% endif %}",
-              "{{ 'abc' | truncate(1, true, missing, 2) }}", "{{ 'abcdefgh' | truncate(1, true, missing, 2) }}"]:
+              "{{ 'abc' | truncate(1, true, missing, 2) }}",
+              "{{ missing.__class__ is eq(1) }}|{{ missing.__class__ }}|{{ missing._undefined_name is eq(1) }}|{{ (missing | attr('__len__')) is eq(1) }}", "{{ missing.__foo__ is eq(1) }}", "{{ missing['__class__'] is eq(1) }}", "{{ missing._foo is eq(1) }}",
+              "{% set s = '-' %}{% filter join(s) %}{% set s = '+' %}text{% endfilter %}{{ s }}", "{% filter join(s) %}{% set s = '+' %}text{% endfilter %}{{ s }}|", "{% set s = '-' %}{% for i in [1, 2] %}{% filter join(s) %}abc{% set s = i %}{% endfilter %}{% endfor %}{{ s }}",
+              "{% set s = '-' %}{% set t | join(s) %}{% set s = '+' %}text{% endset %}{{ t }}{{ s }}", "{{ 'abcdefgh' | truncate(1, true, missing, 2) }}"]:
         yield t, {}
     for text in ["\u0663", "a\u0663", "_", "", "1a", "\u00aa\u00b7", "\u00b7", "a\u0301", "\u0301", "\u2118\u212e", "\u037a", "a\u00b2", "\u2167", "\u309b", "a\u200d"]:
         yield "{{ v.isidentifier() }}", dict(v=text)

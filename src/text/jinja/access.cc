@@ -33,6 +33,71 @@ Value unsafe_attribute(Runtime& runtime, const Value& object, std::string_view n
                            "' object is unsafe.");
 }
 
+// What Python's class of undefined values has itself; asking for anything else of one is an error.
+bool is_of_undefined(std::string_view name) {
+  static constexpr std::string_view kNames[] = {"__add__",
+                                                "__aiter__",
+                                                "__bool__",
+                                                "__call__",
+                                                "__class__",
+                                                "__complex__",
+                                                "__delattr__",
+                                                "__dir__",
+                                                "__div__",
+                                                "__doc__",
+                                                "__eq__",
+                                                "__float__",
+                                                "__floordiv__",
+                                                "__format__",
+                                                "__ge__",
+                                                "__getattr__",
+                                                "__getattribute__",
+                                                "__getitem__",
+                                                "__getstate__",
+                                                "__gt__",
+                                                "__hash__",
+                                                "__init__",
+                                                "__init_subclass__",
+                                                "__int__",
+                                                "__iter__",
+                                                "__le__",
+                                                "__len__",
+                                                "__lt__",
+                                                "__mod__",
+                                                "__module__",
+                                                "__mul__",
+                                                "__ne__",
+                                                "__neg__",
+                                                "__new__",
+                                                "__pos__",
+                                                "__pow__",
+                                                "__radd__",
+                                                "__rdiv__",
+                                                "__reduce__",
+                                                "__reduce_ex__",
+                                                "__repr__",
+                                                "__rfloordiv__",
+                                                "__rmod__",
+                                                "__rmul__",
+                                                "__rpow__",
+                                                "__rsub__",
+                                                "__rtruediv__",
+                                                "__setattr__",
+                                                "__sizeof__",
+                                                "__slots__",
+                                                "__str__",
+                                                "__sub__",
+                                                "__subclasshook__",
+                                                "__truediv__",
+                                                "_fail_with_undefined_error",
+                                                "_undefined_exception",
+                                                "_undefined_hint",
+                                                "_undefined_message",
+                                                "_undefined_name",
+                                                "_undefined_obj"};
+  return std::ranges::binary_search(kNames, name);
+}
+
 // What the immutable sandbox hides: methods that change their object.
 bool is_mutator(const Value& object, std::string_view name) {
   static constexpr std::string_view kOfDicts[] = {"clear", "pop", "popitem", "setdefault", "update"};
@@ -112,6 +177,8 @@ std::span<const std::string_view> unsupported_attributes(Kind kind) {
 // Python's getattr, without items.
 Result<std::optional<Value>> find_own_attribute(Runtime& runtime, const Value& object,
                                                 std::string_view name) {
+  if (object.is_undefined() && !is_of_undefined(name)) return undefined_error(object);
+  if (object.is_undefined()) return unsafe_attribute(runtime, object, name);
   if ((name.starts_with("__") && name.ends_with("__")) || is_mutator(object, name))
     return unsafe_attribute(runtime, object, name);
   switch (object.kind()) {
@@ -376,7 +443,6 @@ Result<std::vector<Value>> iterate(Runtime& runtime, const Value& value) {
 }
 
 Result<Value> get_attribute(Runtime& runtime, const Value& object, std::string_view name) {
-  if (object.is_undefined()) return undefined_error(object);
   AMPHORA_ASSIGN(auto own, find_own_attribute(runtime, object, name));
   if (own) return *std::move(own);
   if (object.is(Kind::kDict))
@@ -385,7 +451,6 @@ Result<Value> get_attribute(Runtime& runtime, const Value& object, std::string_v
 }
 
 Result<Value> get_own_attribute(Runtime& runtime, const Value& object, std::string_view name) {
-  if (object.is_undefined()) return undefined_error(object);
   AMPHORA_ASSIGN(auto own, find_own_attribute(runtime, object, name));
   if (own) return *std::move(own);
   return no_attribute(runtime, object, name);

@@ -167,7 +167,6 @@ Result<Evaluator::Flow> Evaluator::execute_node(const Set& node) {
 Result<Value> Evaluator::capture(const ScopedBlock& block, Flow& flow) {
   TextBuilder text(&budget());
   const OutputGuard output(output_, &text);
-  const ScopeGuard scope(scope_, std::make_shared<Scope>(scope_));
   AMPHORA_ASSIGN(flow, execute_scoped(block));
   AMPHORA_TRY(budget().status());
   return runtime_.string_of(text.take_quoted());
@@ -182,10 +181,14 @@ Result<Value> Evaluator::apply_filters(const Expression& expression, const Value
 
 Result<Evaluator::Flow> Evaluator::execute_node(const SetBlock& node) {
   Flow flow = Flow::kNormal;
-  AMPHORA_ASSIGN(Value value, capture(node.body, flow));
-  if (flow != Flow::kNormal) return flow;
-  if (node.filter) {
-    AMPHORA_ASSIGN(value, apply_filters(*node.filter, value));
+  Value value;
+  {
+    const ScopeGuard scope(scope_, std::make_shared<Scope>(scope_));  // of the filter's arguments too
+    AMPHORA_ASSIGN(value, capture(node.body, flow));
+    if (flow != Flow::kNormal) return flow;
+    if (node.filter) {
+      AMPHORA_ASSIGN(value, apply_filters(*node.filter, value));
+    }
   }
   AMPHORA_TRY(assign(node.target, value));
   return Flow::kNormal;
@@ -211,6 +214,7 @@ Status Evaluator::append_block_text(const Value& value) {
 
 Result<Evaluator::Flow> Evaluator::execute_node(const FilterBlock& node) {
   Flow flow = Flow::kNormal;
+  const ScopeGuard scope(scope_, std::make_shared<Scope>(scope_));  // of the filter's arguments too
   AMPHORA_ASSIGN(const Value text, capture(node.body, flow));
   if (flow != Flow::kNormal) return flow;
   AMPHORA_ASSIGN(const Value filtered, apply_filters(*node.filter, text));

@@ -57,7 +57,7 @@ class Evaluator {
   Result<bool> run_round(const For& node, const Value& loop, bool& is_broken);
   Result<bool> accepts(const For& node, const std::shared_ptr<Scope>& outer, const Value& item);
   Status assign(const Target& target, const Value& value);
-  /// A block's text, rendered in a scope of its own.
+  /// A block's text, rendered in the present scope.
   Result<Value> capture(const ScopedBlock& block, Flow& flow);
 
   // Expressions.
