@@ -74,8 +74,7 @@ Result<Evaluator::Flow> Evaluator::execute_node(const If& node) {
 
 Result<Evaluator::Flow> Evaluator::execute_node(const For& node) {
   AMPHORA_ASSIGN(const Value iterable, evaluate(*node.iterable));
-  AMPHORA_TRY(run_loop(node, iterable, 0));
-  return Flow::kNormal;
+  return run_loop(node, iterable, 0);
 }
 
 Result<bool> Evaluator::accepts(const For& node, const std::shared_ptr<Scope>& outer, const Value& item) {
@@ -95,7 +94,7 @@ Result<bool> Evaluator::run_round(const For& node, const Value& loop_value, bool
   return flow == Flow::kNormal;
 }
 
-Status Evaluator::run_loop(const For& node, const Value& iterable, uint32_t depth0) {
+Result<Evaluator::Flow> Evaluator::run_loop(const For& node, const Value& iterable, uint32_t depth0) {
   const DepthGuard depth(depth_);
   AMPHORA_ASSIGN(std::vector<Value> items, iterate(runtime_, iterable));
   auto loop = std::make_shared<LoopObject>(&budget(), std::move(items));
@@ -128,10 +127,9 @@ Status Evaluator::run_loop(const For& node, const Value& iterable, uint32_t dept
   if (loop->index > 0 && loop->index >= loop->items.size()) loop->index = loop->items.size() - 1;
   loop->finish();
   AMPHORA_TRY(std::move(status));
-  if (any_complete || node.otherwise.statements.empty()) return {};
+  if (any_complete || node.otherwise.statements.empty()) return Flow::kNormal;
   const ScopeGuard scope(scope_, std::make_shared<Scope>(scope_));
-  AMPHORA_TRY(execute_scoped(node.otherwise));
-  return {};
+  return execute_scoped(node.otherwise);  // which may break or continue the loop around this one
 }
 
 Status Evaluator::assign(const Target& target, const Value& value) {

@@ -52,7 +52,7 @@ class Evaluator {
   Result<Flow> execute_node(const Break& node);
   Result<Flow> execute_node(const Continue& node);
 
-  Status run_loop(const For& node, const Value& iterable, uint32_t depth0);
+  Result<Flow> run_loop(const For& node, const Value& iterable, uint32_t depth0);
   /// One round's body. True if it came to its end.
   Result<bool> run_round(const For& node, const Value& loop, bool& is_broken);
   Result<bool> accepts(const For& node, const std::shared_ptr<Scope>& outer, const Value& item);

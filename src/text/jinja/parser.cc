@@ -186,6 +186,7 @@ class Parser : public ExpressionParser {
       AMPHORA_ASSIGN(result.body.statements, parse_body("for", {"endfor", "else"}));
     }
     if (skip_name("else")) {
+      const Temporarily loop(in_loop_, in_loop_ && !result.is_recursive);  // a recursive loop is a function
       AMPHORA_ASSIGN(result.otherwise.statements, parse_whole_body("for", "endfor"));
     } else {
       advance();
