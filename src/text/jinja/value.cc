@@ -308,8 +308,10 @@ std::optional<uint64_t> hash_value(const Value& value) {
     }
     case Kind::kRange: return value.as<RangeObject>().size();
     case Kind::kList:
-    case Kind::kDict:
-    case Kind::kDictView: return std::nullopt;
+    case Kind::kDict: return std::nullopt;
+    case Kind::kDictView:  // keys and items are sets, which have no hash; values are just an object
+      if (value.as<DictViewObject>().part != DictViewObject::Part::kValues) return std::nullopt;
+      [[fallthrough]];
     default: return std::hash<const void*>{}(value.object().get());
   }
 }
