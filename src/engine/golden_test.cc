@@ -129,8 +129,8 @@ TEST_P(TinyModel, BlocksAndThreadsDoNotChangeABit) {
 
 INSTANTIATE_TEST_SUITE_P(Families, TinyModel,
                          ::testing::Values("hf/tiny/llama", "hf/tiny/llama_sharded", "hf/tiny/qwen2",
-                                           "hf/tiny/qwen3", "hf/tiny/gemma3", "model/tiny/gemma2",
-                                           "model/tiny/mistral"),
+                                           "hf/tiny/qwen3", "hf/tiny/gemma2", "hf/tiny/gemma3",
+                                           "hf/tiny/mistral", "hf/tiny/phi3"),
                          [](const auto& instance) {
                            return std::filesystem::path(instance.param).filename().string();
                          });

@@ -23,6 +23,15 @@ enum class Windows : uint8_t {
   kPattern,  ///< all but every sliding_window_pattern-th; layer_types decide where they are given
 };
 
+/// What the Gemma families have besides: scaled embeddings, a query scalar, soft caps.
+struct GemmaDefaults {
+  uint32_t window_pattern;  ///< every so many layers one sees everything
+  double query_scalar;
+  std::optional<double> attention_softcap, final_softcap;
+};
+constexpr GemmaDefaults kGemma2 = {2, 256, 50, 30};
+constexpr GemmaDefaults kGemma3 = {6, 256, std::nullopt, std::nullopt};
+
 /// The defaults of transformers' configuration classes; 0 where a configuration has to say it.
 struct Family {
   std::string_view architecture;
@@ -31,7 +40,7 @@ struct Family {
   std::string_view activation_key;
   std::string_view activation;
   Windows windows;
-  uint32_t sliding_window;
+  uint32_t sliding_window;  ///< 0: none unless the configuration gives one
   uint32_t vocab_size, hidden_size, intermediate_size, num_layers;
   uint32_t num_attention_heads;
   uint32_t num_kv_heads;  ///< 0: as many as attention heads
@@ -40,7 +49,7 @@ struct Family {
   double rms_norm_eps;
   bool tied;
   RopeDefaults rope;
-  bool gemma;  ///< scaled embeddings, query_pre_attn_scalar, soft caps
+  const GemmaDefaults* gemma;  ///< null: no Gemma
 };
 
 constexpr std::array kFamilies = {
@@ -62,7 +71,7 @@ constexpr std::array kFamilies = {
            1e-6,
            false,
            {10000, {}},
-           false},
+           nullptr},
     Family{"MistralForCausalLM",
            "mistral",
            NormStyle::kPlain,
@@ -81,7 +90,7 @@ constexpr std::array kFamilies = {
            1e-6,
            false,
            {10000, {}},
-           false},
+           nullptr},
     Family{"Qwen2ForCausalLM",
            "qwen2",
            NormStyle::kPlain,
@@ -100,7 +109,7 @@ constexpr std::array kFamilies = {
            1e-6,
            false,
            {10000, {}},
-           false},
+           nullptr},
     Family{"Qwen3ForCausalLM",
            "qwen3",
            NormStyle::kPlain,
@@ -119,7 +128,45 @@ constexpr std::array kFamilies = {
            1e-6,
            false,
            {10000, {}},
-           false},
+           nullptr},
+    Family{"Phi3ForCausalLM",
+           "phi3",
+           NormStyle::kPlain,
+           "hidden_act",
+           "silu",
+           Windows::kAll,
+           0,
+           32064,
+           3072,
+           8192,
+           32,
+           32,
+           0,
+           0,
+           4096,
+           1e-5,
+           false,
+           {10000, {}},
+           nullptr},
+    Family{"Gemma2ForCausalLM",
+           "gemma2",
+           NormStyle::kOnePlus,
+           "hidden_activation",
+           "gelu_pytorch_tanh",
+           Windows::kPattern,
+           4096,
+           256000,
+           2304,
+           9216,
+           26,
+           8,
+           4,
+           256,
+           8192,
+           1e-6,
+           true,
+           {10000, {}},
+           &kGemma2},
     Family{"Gemma3ForCausalLM",
            "gemma3_text",
            NormStyle::kOnePlus,
@@ -138,12 +185,10 @@ constexpr std::array kFamilies = {
            1e-6,
            true,
            {1e6, 10000},
-           true},
+           &kGemma3},
 };
 /// Its language model is the Gemma3ForCausalLM under `text_config`.
 constexpr std::string_view kGemma3Multimodal = "Gemma3ForConditionalGeneration";
-constexpr uint32_t kGemma3Pattern = 6;
-constexpr double kGemma3QueryScalar = 256;
 constexpr uint32_t kQwenMaxWindowLayers = 28;
 
 std::string supported_architectures() {
@@ -279,7 +324,7 @@ std::vector<LayerType> types_by_rule(ObjectReader& in, const Family& family, con
     case Windows::kPattern: {
       const auto pattern = in.find_integer("sliding_window_pattern");
       const auto older = in.find_integer("_sliding_window_pattern");
-      const uint32_t period = pattern ? *pattern : older.value_or(kGemma3Pattern);
+      const uint32_t period = pattern ? *pattern : older.value_or(family.gemma->window_pattern);
       if (period == 0) {
         in.reject("sliding_window_pattern", "0 is no pattern");
         break;
@@ -300,6 +345,7 @@ std::optional<uint32_t> read_window(ObjectReader& in, const Family& family) {
   const json::Value* written = in.object().find("sliding_window");
   const bool none = written != nullptr && written->is_null();  // null is a statement here, absence is not
   if (none) return std::nullopt;
+  if (written == nullptr && family.sliding_window == 0) return std::nullopt;
   const uint32_t window = in.find_integer("sliding_window").value_or(family.sliding_window);
   if (window == 0) in.reject("sliding_window", "a window of 0 positions");
   return window;
@@ -334,12 +380,17 @@ void read_layers(ObjectReader& in, const Family& family, ModelSpec& spec) {
   if (!any_local) spec.sliding_window.reset();
 }
 
-void read_gemma(ObjectReader& in, ModelSpec& spec) {
+/// A cap that a null switches off.
+std::optional<double> read_softcap(ObjectReader& in, std::string_view key, std::optional<double> otherwise) {
+  return in.object().find(key) == nullptr ? otherwise : in.find_number(key);
+}
+
+void read_gemma(ObjectReader& in, const GemmaDefaults& defaults, ModelSpec& spec) {
   spec.embed_multiplier = std::sqrt(static_cast<double>(spec.hidden_size));
-  spec.query_pre_attn_scalar = in.find_number("query_pre_attn_scalar").value_or(kGemma3QueryScalar);
+  spec.query_pre_attn_scalar = in.find_number("query_pre_attn_scalar").value_or(defaults.query_scalar);
   if (!(*spec.query_pre_attn_scalar > 0)) in.reject("query_pre_attn_scalar", "is not above 0");
-  spec.final_logit_softcapping = in.find_number("final_logit_softcapping");
-  spec.attn_logit_softcapping = in.find_number("attn_logit_softcapping");
+  spec.final_logit_softcapping = read_softcap(in, "final_logit_softcapping", defaults.final_softcap);
+  spec.attn_logit_softcapping = read_softcap(in, "attn_logit_softcapping", defaults.attention_softcap);
   for (const auto& [key, cap] : {std::pair{"final_logit_softcapping", spec.final_logit_softcapping},
                                  std::pair{"attn_logit_softcapping", spec.attn_logit_softcapping}})
     if (cap && !(*cap > 0)) in.reject(key, "is not above 0");
@@ -388,7 +439,7 @@ Result<HfConfig> decode_hf_config(std::string_view text) {
   AMPHORA_TRY(in.status());
   read_activation(in, family, spec);
   read_layers(in, family, spec);
-  if (family.gemma) read_gemma(in, spec);
+  if (family.gemma != nullptr) read_gemma(in, *family.gemma, spec);
   auto tied = in.find_bool("tie_word_embeddings");
   if (!tied && chosen.config != &root) tied = root_in.find_bool("tie_word_embeddings");
   AMPHORA_TRY(in.status());

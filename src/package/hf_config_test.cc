@@ -48,6 +48,21 @@ constexpr std::string_view kQwen3Arch =
     R"("num_kv_heads":2,"head_dim":32,"vocab_size":512,"layer_types":["FullAttention","FullAttention",)"
     R"("FullAttention"],"rms_norm_eps":1e-6,"norm_style":"qwen","rope_theta":1e6,"tie_word_embeddings":true,)"
     R"("partial_rotary_factor":1,"max_position_embeddings":512})";
+// The attention factor is sqrt(1 + ln(512 / 128) / ln(128)).
+constexpr std::string_view kPhi3Arch =
+    R"({"arch_name":"phi3","hidden_size":64,"intermediate_size":128,"num_layers":3,"num_attention_heads":4,)"
+    R"("num_kv_heads":2,"head_dim":16,"vocab_size":512,"layer_types":["FullAttention","FullAttention",)"
+    R"("FullAttention"],"rms_norm_eps":1e-5,"norm_style":"qwen","rope_theta":10000,)"
+    R"("tie_word_embeddings":false,"partial_rotary_factor":0.5,"longrope":{"short":[1,1.1,1.3,1.7],)"
+    R"("long":[1.5,2.5,4,8],"original_max_position_embeddings":128,"attention_factor":1.1338934190276817},)"
+    R"("max_position_embeddings":512})";
+constexpr std::string_view kGemma2Arch =
+    R"({"arch_name":"gemma2","hidden_size":64,"intermediate_size":96,"num_layers":4,)"
+    R"("num_attention_heads":4,"num_kv_heads":2,"head_dim":32,"vocab_size":512,"layer_types":)"
+    R"(["SlidingAttention","FullAttention","SlidingAttention","FullAttention"],"rms_norm_eps":1e-6,)"
+    R"("norm_style":"gemma","rope_theta":10000,"tie_word_embeddings":true,"partial_rotary_factor":1,)"
+    R"("hidden_act":"gelu_tanh","embed_multiplier":8,"query_pre_attn_scalar":24,"sliding_window":16,)"
+    R"("final_logit_softcapping":10,"attn_logit_softcapping":5,"max_position_embeddings":512})";
 constexpr std::string_view kGemma3Arch =
     R"({"arch_name":"gemma3_text","hidden_size":64,"intermediate_size":96,"num_layers":4,)"
     R"("num_attention_heads":4,"num_kv_heads":2,"head_dim":32,"vocab_size":512,"layer_types":)"
@@ -71,12 +86,34 @@ TEST(HfConfig, BothSpellingsGiveTheSameModel) {  // F4
     std::string_view arch;
   };
   for (const Case& c : {Case{"llama", kLlamaArch}, Case{"qwen2", kQwen2Arch}, Case{"qwen3", kQwen3Arch},
+                        Case{"mistral", kMistralArch}, Case{"phi3", kPhi3Arch}, Case{"gemma2", kGemma2Arch},
                         Case{"gemma3", kGemma3Arch}}) {
     expect_arch(tiny(c.name), c.arch, c.name);
     expect_arch(tiny(c.name, "config_legacy.json"), c.arch, std::string(c.name) + " legacy");
   }
-  expect_arch(read_text(test_data("package/mistral_config.json")), kMistralArch, "mistral");
-  expect_arch(read_text(test_data("package/mistral_config_legacy.json")), kMistralArch, "mistral legacy");
+}
+
+TEST(HfConfig, Gemma2SaysSoftCapsByItsSilenceAndNoneByNull) {
+  const auto spec_of = [](const std::string& config) { return decode_hf_config(config).value().spec; };
+  const ModelSpec silent =
+      spec_of(edited(tiny("gemma2"),
+                     {{"attn_logit_softcapping", ""}, {"final_logit_softcapping", ""}, {"layer_types", ""}}));
+  EXPECT_EQ(silent.attn_logit_softcapping, 50);
+  EXPECT_EQ(silent.final_logit_softcapping, 30);
+  EXPECT_TRUE(silent.is_local(0) && !silent.is_local(1) && silent.is_local(2) && !silent.is_local(3));
+  const ModelSpec none = spec_of(
+      edited(tiny("gemma2"), {{"attn_logit_softcapping", "null"}, {"final_logit_softcapping", "null"}}));
+  EXPECT_FALSE(none.attn_logit_softcapping || none.final_logit_softcapping);
+}
+
+TEST(HfConfig, Phi3SeesAWindowInEveryLayerIfItHasOne) {
+  const auto config = decode_hf_config(edited(tiny("phi3"), {{"sliding_window", "47"}}));
+  ASSERT_TRUE(config) << config.error().message;
+  EXPECT_EQ(config->spec.sliding_window, 47u);
+  EXPECT_TRUE(config->spec.is_local(0) && config->spec.is_local(1) && config->spec.is_local(2));
+  const auto silent = decode_hf_config(edited(tiny("phi3"), {{"sliding_window", ""}}));
+  ASSERT_TRUE(silent) << silent.error().message;
+  EXPECT_FALSE(silent->spec.sliding_window);
 }
 
 TEST(HfConfig, YarnWithoutATopLevelThetaEqualsTheOlderSpelling) {  // F4
@@ -175,7 +212,7 @@ TEST(HfConfig, FillsInWhatAFamilyLeavesUnsaid) {
   EXPECT_EQ(qwen3->spec.head_dim, 128u);
   EXPECT_EQ(qwen3->spec.num_kv_heads, 4u);
 
-  const std::string mistral = read_text(test_data("package/mistral_config.json"));
+  const std::string mistral = tiny("mistral");
   const Edits wide = {{"num_attention_heads", "32"}};
   EXPECT_EQ(decode_hf_config(edited(edited(mistral, wide), {{"num_key_value_heads", ""}}))->spec.num_kv_heads,
             8u);
@@ -192,7 +229,7 @@ TEST(HfConfig, PlacesSlidingWindowsAsEachFamilyDoes) {
     std::optional<uint32_t> window;
   };
   const std::string qwen2 = edited(tiny("qwen2"), {{"layer_types", ""}, {"sliding_window", "32"}});
-  const std::string mistral = read_text(test_data("package/mistral_config.json"));
+  const std::string mistral = tiny("mistral");
   const Case kCases[] = {
       {"qwen2, not used", qwen2, {false, false, false}, std::nullopt},
       {"qwen2, all below max_window_layers",
@@ -526,8 +563,8 @@ TEST(HfConfig, RefusesEachFaultForItsOwnReason) {
 }
 
 TEST(HfConfig, RefusesScaledRopeOnMistralsSlidingLayers) {
-  const auto config = decode_hf_config(edited(read_text(test_data("package/mistral_config.json")),
-                                              {{"rope_parameters", R"({"rope_type":"linear","factor":2})"}}));
+  const auto config = decode_hf_config(
+      edited(tiny("mistral"), {{"rope_parameters", R"({"rope_type":"linear","factor":2})"}}));
   ASSERT_FALSE(config);
   EXPECT_EQ(config.error().fault, Fault::kUnsupported);
 }

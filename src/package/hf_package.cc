@@ -15,6 +15,7 @@
 #include "formats/safetensors/directory.h"
 #include "formats/safetensors/shard_index.h"
 #include "package/file_error.h"
+#include "package/fused_tensors.h"
 #include "package/hf_config.h"
 #include "package/hf_names.h"
 #include "package/hf_tokenizer.h"
@@ -157,10 +158,6 @@ class Collector {
       return fail_at(Fault::kUnsupported, "ElementType", tensor.name, std::nullopt,
                      fmt::format("tensor {} has elements of type {}, which are not numbers that can be read",
                                  tensor.name, safetensors::info(tensor.type).name));
-    if (!names_.insert(canonical->name).second)
-      return fail_at(Fault::kCorrupt, "Duplicate", tensor.name, std::nullopt,
-                     fmt::format("two tensors are called {}, the second as {} in {}", canonical->name,
-                                 tensor.name, file.filename().string()));
     PackageTensor out;
     out.name = canonical->name;
     out.shape = tensor.shape;
@@ -174,7 +171,16 @@ class Collector {
     out.read = [type = tensor.type, data = tensor.data](uint64_t first, std::span<float> values) {
       return safetensors::decode_elements(type, data, first, values);
     };
-    package_.tensors.push_back(std::move(out));
+    AMPHORA_ASSIGN(std::vector<PackageTensor> parts, package::split_fused(out, package_.spec));
+    fused_ += parts.empty() ? 0 : 1;
+    if (parts.empty()) parts.push_back(std::move(out));
+    for (PackageTensor& part : parts) {
+      if (!names_.insert(part.name).second)
+        return fail_at(Fault::kCorrupt, "Duplicate", tensor.name, std::nullopt,
+                       fmt::format("two tensors are called {}, the second as {} in {}", part.name,
+                                   tensor.name, file.filename().string()));
+      package_.tensors.push_back(std::move(part));
+    }
     return {};
   }
 
@@ -188,6 +194,9 @@ class Collector {
     }
     for (const auto& [rule, count] : renamed_)
       package_.notes.push_back(fmt::format("{} tensors were {}", count, rule));
+    if (fused_ != 0)
+      package_.notes.push_back(
+          fmt::format("{} fused tensors were split into the matrices they hold", fused_));
     if (rotary_tables_ != 0)
       package_.notes.push_back(
           fmt::format("{} rotary_emb.inv_freq tables ignored: the configuration gives them", rotary_tables_));
@@ -203,7 +212,7 @@ class Collector {
   std::set<std::string> names_;
   std::map<std::string_view, uint64_t> renamed_;
   std::map<std::string, uint64_t> unmatched_;
-  uint64_t rotary_tables_ = 0, other_parts_ = 0;
+  uint64_t rotary_tables_ = 0, other_parts_ = 0, fused_ = 0;
 };
 
 /// What a shard holds against what the index says of it.

@@ -274,7 +274,8 @@ Status decode_rope(const json::Value& config, const std::string& path, const Rop
                          config.find_present("rope_local_base_freq") != nullptr;
   const bool has_local =
       std::ranges::find(spec.layer_types, LayerType::kSlidingAttention) != spec.layer_types.end();
-  if (kind != "default" && has_local && !own_local)
+  // LongRoPE turns all layers alike; the other kinds are those of global layers alone.
+  if (kind != "default" && kind != "longrope" && has_local && !own_local)
     return unsupported(in.place("rope_type"),
                        fmt::format("rope kind '{}' on sliding layers is not supported", kind));
   if (defaults.local_theta && !sources.local && config.find_present("rope_parameters") != nullptr)
