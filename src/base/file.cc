@@ -169,6 +169,14 @@ Status File::read_at(uint64_t offset, MutableBytes out) const {
   return {};
 }
 
+Result<size_t> File::read_some(uint64_t offset, MutableBytes out) const {
+  while (true) {
+    const ssize_t got = ::pread(descriptor_, out.data(), out.size(), static_cast<off_t>(offset));
+    if (got >= 0) return static_cast<size_t>(got);
+    if (errno != EINTR) return system_error(errno, "read", path_);
+  }
+}
+
 Result<std::shared_ptr<const MappedFile>> MappedFile::open(const std::filesystem::path& path) {
   AMPHORA_ASSIGN(const File file, File::open(path));
   Bytes bytes;
@@ -267,13 +275,23 @@ void remove_unfinished_files() noexcept {
 
 Result<std::string> read_small_file(const std::filesystem::path& path, uint64_t limit_bytes) {
   AMPHORA_ASSIGN(const File file, File::open(path));
-  if (file.size() > limit_bytes) {
-    return fail(Fault::kRefused, fmt::format("{} has {} bytes, more than the limit of {}", path.string(),
-                                             file.size(), limit_bytes));
+  const auto too_large = [&](uint64_t bytes) {
+    return fail(Fault::kRefused,
+                fmt::format("{} has {} bytes, more than the limit of {}", path.string(), bytes, limit_bytes));
+  };
+  if (file.size() > limit_bytes) return too_large(file.size());
+  // Read to the end, wherever the stated size lies: files under /proc state 0.
+  constexpr size_t kBlock = 4096;
+  std::string text;
+  while (true) {
+    const size_t known = text.size();
+    text.resize(std::max<size_t>(known, static_cast<size_t>(file.size())) + kBlock);
+    AMPHORA_ASSIGN(const size_t got,
+                   file.read_some(known, std::as_writable_bytes(std::span(text).subspan(known))));
+    text.resize(known + got);
+    if (text.size() > limit_bytes) return too_large(text.size());
+    if (got == 0) return text;
   }
-  std::string text(static_cast<size_t>(file.size()), '\0');
-  AMPHORA_TRY(file.read_at(0, std::as_writable_bytes(std::span(text))));
-  return text;
 }
 
 Status write_file(const std::filesystem::path& path, Bytes bytes) {

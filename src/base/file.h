@@ -24,6 +24,8 @@ class File {
   const std::filesystem::path& path() const { return path_; }
   /// Fills `out` from `offset`; a file that ends before is kTruncated.
   Status read_at(uint64_t offset, MutableBytes out) const;
+  /// Reads what is there at `offset`, which may be less than `out` holds or nothing, and says how much.
+  Result<size_t> read_some(uint64_t offset, MutableBytes out) const;
 
  private:
   friend class MappedFile;

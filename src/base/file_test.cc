@@ -32,6 +32,16 @@ TEST(AtomicFile, TakesItsNameOnlyAtCommit) {
   EXPECT_EQ(entries(folder.path()), 1u);
 }
 
+TEST(ReadSmallFile, ReadsToTheEndWhateverTheStatedSizeAndNoFurtherThanTheLimit) {
+  const auto text = read_small_file("/proc/version", 4096);  // states a size of 0
+  ASSERT_TRUE(text);
+  EXPECT_TRUE(text->starts_with("Linux version ")) << *text;
+  const auto refused = read_small_file("/proc/version", 20);
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().fault, Fault::kRefused);
+  EXPECT_EQ(read_small_file("/proc/self/mem", 4096).error().fault, Fault::kIo);
+}
+
 TEST(AtomicFile, LeavesTheOldFileAndNothingElseWhenDropped) {
   const TemporaryFolder folder;
   ASSERT_TRUE(write_file(folder / "out", as_bytes("old")));

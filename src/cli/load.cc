@@ -11,6 +11,7 @@
 #include "base/file.h"
 #include "cli/print.h"
 #include "formats/sentencepiece/model.h"
+#include "package/limits.h"
 #include "package/spm_tokenizer.h"
 
 namespace amphora::cli {
@@ -41,13 +42,28 @@ Result<LoadedModel> load_model(const Globals& globals, const SessionArguments& a
   return loaded;
 }
 
+namespace {
+
+Result<std::shared_ptr<const text::Tokenizer>> load_tokenizer_json(const std::string& path,
+                                                                   std::string_view content) {
+  if (content.size() > package::kMaxTokenizerBytes)
+    return fail(Fault::kRefused, fmt::format("{} has {} bytes, more than the limit of {}", path,
+                                             content.size(), package::kMaxTokenizerBytes));
+  auto tokenizer = text::Tokenizer::from_json(content);
+  if (!tokenizer) tokenizer.error().message = fmt::format("{}: {}", path, tokenizer.error().message);
+  return tokenizer;
+}
+
+}  // namespace
+
 Result<std::shared_ptr<const text::Tokenizer>> load_tokenizer(const std::string& path) {
   std::error_code ignored;
   if (!std::filesystem::is_directory(path, ignored)) {
     AMPHORA_ASSIGN(const auto mapped, MappedFile::open(path));
     const std::string_view content = as_text(mapped->bytes());
-    const size_t first = content.find_first_not_of(" \t\r\n");
-    if (first != std::string_view::npos && content[first] == '{') return text::Tokenizer::from_json(content);
+    const size_t first =
+        content.find_first_not_of(" \t\r\n\xEF\xBB\xBF");  // a byte-order mark is refused by name
+    if (first != std::string_view::npos && content[first] == '{') return load_tokenizer_json(path, content);
     if (sentencepiece::looks_like_model(mapped->bytes())) {
       AMPHORA_ASSIGN(const auto tokenizer, package::write_bare_spm_tokenizer(mapped->bytes()));
       return text::Tokenizer::from_json(tokenizer.json);
@@ -58,13 +74,30 @@ Result<std::shared_ptr<const text::Tokenizer>> load_tokenizer(const std::string&
   return vocabulary->tokenizer();
 }
 
+Result<ChatFormat> named_chat_format(std::shared_ptr<const Vocabulary> vocabulary, const std::string& name) {
+  if (name == "chatml") return ChatFormat::create(std::move(vocabulary), text::chatml_template());
+  AMPHORA_ASSIGN(const std::string source, read_text(name));
+  return ChatFormat::create(std::move(vocabulary), source);
+}
+
 Result<std::vector<TokenId>> parse_token_ids(std::string_view text) {
   std::vector<TokenId> ids;
-  while (!text.empty()) {
-    const size_t end = std::min(text.find_first_of(", \n\t"), text.size());
-    const std::string_view field = text.substr(0, end);
-    text.remove_prefix(std::min(end + 1, text.size()));
-    if (field.empty()) continue;
+  bool comma = false;  // behind the last id
+  for (size_t at = 0; at < text.size();) {
+    if (std::string_view(" \n\t").find(text[at]) != std::string_view::npos) {
+      ++at;
+      continue;
+    }
+    if (text[at] == ',') {
+      if (comma || ids.empty()) return fail(Fault::kUsage, "a token id is missing before a comma");
+      comma = true;
+      ++at;
+      continue;
+    }
+    const size_t end = std::min(text.find_first_of(", \n\t", at), text.size());
+    const std::string_view field = text.substr(at, end - at);
+    at = end;
+    comma = false;
     TokenId id = 0;
     const auto [rest, error] = std::from_chars(field.data(), field.data() + field.size(), id);
     if (error != std::errc() || rest != field.data() + field.size()) {
@@ -73,6 +106,7 @@ Result<std::vector<TokenId>> parse_token_ids(std::string_view text) {
     ids.push_back(id);
   }
   if (ids.empty()) return fail(Fault::kUsage, "no token ids given");
+  if (comma) return fail(Fault::kUsage, "a token id is missing behind the last comma");
   return ids;
 }
 

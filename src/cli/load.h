@@ -36,6 +36,9 @@ Result<LoadedModel> load_model(const Globals& globals, const SessionArguments& a
 /// A package's tokenizer, or that of a bare tokenizer.json (told by content).
 Result<std::shared_ptr<const text::Tokenizer>> load_tokenizer(const std::string& path);
 
+/// With the template that `--chat-template` names: "chatml", or a file.
+Result<ChatFormat> named_chat_format(std::shared_ptr<const Vocabulary> vocabulary, const std::string& name);
+
 /// "1,2,3" as token ids.
 Result<std::vector<TokenId>> parse_token_ids(std::string_view text);
 

@@ -58,6 +58,16 @@ json::Value text_value(std::string_view text) {
   return json::Value::string(unicode::replace_ill_formed(text));
 }
 
+namespace {
+
+// The place may be a path through a file that is nested a thousand levels deep.
+std::string shortened(const std::string& place) {
+  constexpr size_t kMost = 400;
+  return place.size() <= kMost ? place : place.substr(0, kMost) + "…";
+}
+
+}  // namespace
+
 std::string describe(const Error& error) {
   std::string line = error.message;
   std::string where;
@@ -67,7 +77,9 @@ std::string describe(const Error& error) {
     where += part;
   };
   add(error.code);
-  add(error.place);
+  // A template's error has its line and column in the message already.
+  if (!error.place.starts_with("line ") || error.message.find(error.place) == std::string::npos)
+    add(shortened(error.place));
   if (error.offset) add(fmt::format("byte {}", *error.offset));
   if (!where.empty()) line += fmt::format(" ({})", where);
   return printable(line);

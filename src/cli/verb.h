@@ -21,6 +21,12 @@ struct Globals {
 /// Does the verb's work and gives the exit status: 0, or 1 where the answer is "no" and has been printed.
 using Action = std::function<Result<int>()>;
 
+/// Refuses an option whose value is empty: a shell variable that is not set should not count as "not given".
+inline CLI::Validator not_empty() {
+  return CLI::Validator(
+      [](std::string& value) { return value.empty() ? std::string("is empty") : std::string(); }, "");
+}
+
 struct Verb {
   std::string_view name;
   std::string_view summary;

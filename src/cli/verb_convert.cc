@@ -217,7 +217,7 @@ Result<int> run_conversion(const Arguments& arguments, const Globals& globals) {
 Action declare(CLI::App& app, const Globals& globals) {
   auto arguments = std::make_shared<Arguments>();
   app.add_option("SOURCE", arguments->source, "Hugging Face directory, GGUF file or .cmf file")->required();
-  app.add_option("-o,--output", arguments->out, "the .cmf file to write");
+  app.add_option("-o,--output", arguments->out, "the .cmf file to write")->check(not_empty());
   app.add_option(
          "--quant", arguments->quant,
          "f32, f16, bf16, q8, q8_2f, q4, q4t, q4tp, vbit[:bits], q1, q1s, q1t or keep; or a type's name "
@@ -237,7 +237,8 @@ Action declare(CLI::App& app, const Globals& globals) {
                  "how often each expert was chosen (JSON, layer to counts), for the widths of vbit");
   app.add_option("--assume-pretokenizer", arguments->pre_tokenizer,
                  "how the tokenizer cuts text, where the source describes it in a way that is not known: " +
-                     package::known_pre_tokenizers());
+                     package::known_pre_tokenizers())
+      ->check(not_empty());
   app.add_flag("--no-fallback", arguments->no_fallback,
                "refuse where a type cannot carry a tensor, instead of using q8_2f");
   declare_shard_limit(app, arguments->shard_max_gb);

@@ -13,7 +13,7 @@ namespace amphora::cli {
 namespace {
 
 struct Arguments {
-  std::string model, request, tools;
+  std::string model, request, tools, chat_template;
   bool no_generation_prompt = false;
   std::vector<std::string> variables;
 };
@@ -57,7 +57,8 @@ Result<text::ChatRequest> read_request(const Arguments& arguments) {
         AMPHORA_ASSIGN(request.now_unix_seconds, parse_iso_time(member.value.text()));
       } else {
         return fail_at(Fault::kUsage, {}, "$" + json::path_step(member.key), std::nullopt,
-                       "not a key of a render request, or of the wrong type");
+                       "not a key of a render request (messages, tools, add_generation_prompt, now, and an "
+                       "object of variables for all else that the template asks for), or of the wrong type");
       }
     }
   }
@@ -67,7 +68,7 @@ Result<text::ChatRequest> read_request(const Arguments& arguments) {
   }
   for (const std::string& variable : arguments.variables) {
     const size_t equals = variable.find('=');
-    if (equals == std::string::npos)
+    if (equals == std::string::npos || equals == 0)
       return fail(Fault::kUsage, fmt::format("--var wants name=value, not '{}'", variable));
     // A value that reads as JSON is that value (true, 3, "x"); anything else is a string.
     const std::string text = variable.substr(equals + 1);
@@ -87,7 +88,9 @@ Result<std::string> render_text(const Arguments& arguments, const text::ChatRequ
   }
   AMPHORA_ASSIGN(const auto package, open_package(arguments.model));
   AMPHORA_ASSIGN(const auto vocabulary, Vocabulary::load(package));
-  AMPHORA_ASSIGN(const auto format, ChatFormat::create(vocabulary));
+  AMPHORA_ASSIGN(const auto format, arguments.chat_template.empty()
+                                        ? ChatFormat::create(vocabulary)
+                                        : named_chat_format(vocabulary, arguments.chat_template));
   return format.render(request);
 }
 
@@ -115,6 +118,9 @@ Action declare(CLI::App& app, const Globals& globals) {
                  "add_generation_prompt, variables, now")
       ->required();
   app.add_option("--tools", arguments->tools, "JSON file with the tools");
+  app.add_option("--chat-template", arguments->chat_template,
+                 "'chatml' or a template file, instead of the model's own")
+      ->check(not_empty());
   app.add_flag("--no-generation-prompt", arguments->no_generation_prompt, "do not open the assistant's turn");
   app.add_option("--var", arguments->variables, "a template variable: name=value (JSON, or else a string)");
   return [arguments, &globals] { return render(*arguments, globals); };

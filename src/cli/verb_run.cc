@@ -88,12 +88,7 @@ Result<std::optional<ChatFormat>> choose_chat_format(const Runner& runner, bool 
     return std::nullopt;
   }
   if (!arguments.chat_template.empty()) {
-    if (arguments.chat_template == "chatml") {
-      AMPHORA_ASSIGN(ChatFormat format, ChatFormat::create(runner.vocabulary, text::chatml_template()));
-      return std::optional(std::move(format));
-    }
-    AMPHORA_ASSIGN(const std::string source, read_text(arguments.chat_template));
-    AMPHORA_ASSIGN(ChatFormat format, ChatFormat::create(runner.vocabulary, source));
+    AMPHORA_ASSIGN(ChatFormat format, named_chat_format(runner.vocabulary, arguments.chat_template));
     return std::optional(std::move(format));
   }
   if (!runner.loaded.package->tokenizer.chat_template && !needs_chat) {
@@ -104,8 +99,14 @@ Result<std::optional<ChatFormat>> choose_chat_format(const Runner& runner, bool 
     print_note(runner.globals, "the model has no chat template: the prompt is completed as it stands");
     return std::nullopt;
   }
-  AMPHORA_ASSIGN(ChatFormat format, ChatFormat::create(runner.vocabulary));
-  return std::optional(std::move(format));
+  auto format = ChatFormat::create(runner.vocabulary);
+  if (!format) {
+    if (runner.loaded.package->tokenizer.chat_template)
+      format.error().message +=
+          "; --raw completes without the model's template, --chat-template chatml|FILE uses another";
+    return std::unexpected(format.error());
+  }
+  return std::optional(*std::move(format));
 }
 
 void print_piece(const Runner& runner, const GeneratedPiece& piece) {
@@ -261,7 +262,8 @@ Action declare(CLI::App& app, const Globals& globals) {
   app.add_flag("--parse-special", arguments->parse_special,
                "with --raw: special tokens in the prompt count as such");
   app.add_option("--chat-template", arguments->chat_template,
-                 "'chatml' or a template file, instead of the model's own");
+                 "'chatml' or a template file, instead of the model's own")
+      ->check(not_empty());
   app.add_option("--max-tokens", arguments->max_tokens,
                  "at most so many tokens (default: to the context's end)");
   app.add_option("--temp", arguments->sampling.temperature, "temperature; 0 takes the likeliest token")

@@ -89,7 +89,7 @@ Action declare_apply(CLI::App& app, const Globals& globals) {
   auto arguments = std::make_shared<ApplyArguments>();
   app.add_option("BASE", arguments->base, "the .cmf file that the skill was made for")->required();
   app.add_option("SKILL", arguments->skill, "the skill file")->required();
-  app.add_option("-o,--output", arguments->out, "the .cmf file to write")->required();
+  app.add_option("-o,--output", arguments->out, "the .cmf file to write")->required()->check(not_empty());
   app.add_flag("--force", arguments->options.force, "accept a base with another directory hash");
   return [arguments, &globals] { return apply(*arguments, globals); };
 }

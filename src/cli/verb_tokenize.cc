@@ -2,6 +2,7 @@
 #include "cli/load.h"
 #include "cli/print.h"
 #include "cli/verb.h"
+#include "unicode/utf8.h"
 
 namespace amphora::cli {
 namespace {
@@ -20,6 +21,8 @@ Result<int> tokenize(const TokenizeArguments& arguments, bool has_text, const Gl
   if (!has_text) {
     AMPHORA_ASSIGN(text, read_text(arguments.file));
   }
+  if (!unicode::is_utf8(text))
+    print_note(globals, "the text is not UTF-8: each ill-formed part of it counts as U+FFFD");
   AMPHORA_ASSIGN(const auto ids, tokenizer->encode(text, {.add_special = !arguments.no_special,
                                                           .parse_special = arguments.parse_special}));
   const auto piece_of = [&](TokenId id) {

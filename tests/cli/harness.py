@@ -9,7 +9,7 @@ import unittest
 
 DATA = pathlib.Path(__file__).resolve().parent.parent / "data"
 PROGRAM = ""
-TINY_MODELS = ["llama", "llama_sharded", "qwen2", "qwen3", "gemma3"]
+TINY_MODELS = ["llama", "llama_sharded", "mistral", "qwen2", "qwen3", "phi3", "gemma2", "gemma3"]
 
 
 class Run:

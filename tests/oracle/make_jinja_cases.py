@@ -223,6 +223,7 @@ def differential_cases():
               "{% macro f() %}{{ caller is defined }}{% endmacro %}{% if false %}{% call f(caller=none) %}{% endcall %}{% endif %}",
               "{{ 'abc' | truncate(1, true, missing, 2) }}",
               "{{ missing.__class__ is eq(1) }}|{{ missing.__class__ }}|{{ missing._undefined_name is eq(1) }}|{{ (missing | attr('__len__')) is eq(1) }}", "{{ missing.__foo__ is eq(1) }}", "{{ missing['__class__'] is eq(1) }}", "{{ missing._foo is eq(1) }}",
+              "{{ (3 / 3.14159) | round(100, 'ceil') }}|{{ 2.675 | round(2, 'floor') }}|{{ 0.1 | round(23, 'ceil') }}|{{ 1.1 | round(25, 'floor') }}|{{ -0.4 | round(0, 'ceil') }}|{{ 12345.678 | round(-2, 'ceil') }}|{{ 1e-200 | round(210, 'floor') }}",
               "{{ {}.values() is filter }}|{{ {{}.values(): 1} | length }}", "{{ {}.keys() is filter }}", "{{ {}.items() is filter }}",
               "{% for a in [1,2] %}{% for b in [] %}x{% else %}{% break %}{% endfor %}y{% else %}E{% endfor %}", "{% for a in [1,2] %}{{ a }}{% for b in [] %}x{% else %}{% continue %}{% endfor %}y{% else %}E{% endfor %}",
               "{% for a in [1,2] %}{% for b in [3] %}{% break %}{% else %}{% break %}{% endfor %}y{% else %}E{% endfor %}", "{% for a in [1,2] %}{% for b in [] recursive %}x{% else %}{% break %}{% endfor %}y{% else %}E{% endfor %}", "{% for a in [[1],[]] %}{% for b in a %}x{% else %}{% break %}{% endfor %}y{% endfor %}",

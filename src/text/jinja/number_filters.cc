@@ -191,11 +191,15 @@ Result<Value> filter_round(Runtime& /*runtime*/, const Value& self, Arguments ar
   }
   // The integer times a power of ten is an integer too, however large.
   if (self.is_integral() && precision >= 0) return Value::floating(self.as_float());
-  const double scale = std::pow(10.0, static_cast<double>(precision));
+  // Python's power is an integer where it is above one; so is what it divides by it in the end, and that
+  // quotient is rounded once. Decimal text does the same.
+  const double scale = precision < 0 ? std::pow(10.0, static_cast<double>(precision))
+                                     : std::strtod(fmt::format("1e{}", precision).c_str(), nullptr);
   const double scaled = self.as_float() * scale;
   if (!std::isfinite(scaled)) return render_error("cannot convert float infinity to integer");
-  // Python's are integers, which have no negative zero.
-  return Value::floating(((method == "ceil" ? std::ceil(scaled) : std::floor(scaled)) + 0.0) / scale);
+  const double whole = (method == "ceil" ? std::ceil(scaled) : std::floor(scaled)) + 0.0;  // no negative zero
+  if (precision < 0) return Value::floating(whole / scale);
+  return Value::floating(std::strtod(fmt::format("{:.0f}e-{}", whole, precision).c_str(), nullptr));
 }
 
 Result<Value> filter_file_size(Runtime& runtime, const Value& self, Arguments arguments) {

@@ -132,6 +132,8 @@ Status build_parts(const Sections& sections, Tokenizer::Impl& impl) {
 }  // namespace
 
 Result<std::unique_ptr<Tokenizer::Impl>> load_tokenizer(std::string_view json) {
+  if (json.starts_with("\xEF\xBB\xBF"))
+    return corrupt("$", "a byte-order mark stands before the JSON document");
   constexpr size_t kPadding = simdjson::SIMDJSON_PADDING;
   const HugeBuffer padded(json.size() > SIZE_MAX - kPadding
                               ? nullptr

@@ -95,8 +95,8 @@ class Translator {
  private:
   std::unexpected<Error> refuse(std::string_view what) const {
     return fail(Fault::kUnsupported,
-                fmt::format("tokenizer: regular expression '{}': {} at byte {} is not supported", pattern_,
-                            what, at_));
+                fmt::format("tokenizer: regular expression '{}': {} at byte {} is not supported",
+                            shown_pattern(pattern_), what, at_));
   }
 
   bool next_is(std::string_view text) const { return pattern_.substr(at_).starts_with(text); }
@@ -364,5 +364,13 @@ class Translator {
 }  // namespace
 
 Result<std::string> translate_oniguruma(std::string_view pattern) { return Translator(pattern).run(); }
+
+std::string shown_pattern(std::string_view pattern) {
+  constexpr size_t kMost = 1000;  // the longest published pattern has about 500 bytes
+  if (pattern.size() <= kMost) return std::string(pattern);
+  size_t end = kMost;
+  while (end > 0 && (static_cast<uint8_t>(pattern[end]) & 0xC0) == 0x80) --end;
+  return std::string(pattern.substr(0, end)) + "…";
+}
 
 }  // namespace amphora::text

@@ -19,4 +19,7 @@ namespace amphora::text {
 /// ids.
 Result<std::string> translate_oniguruma(std::string_view pattern);
 
+/// The pattern for a message: whole, or its beginning if it is absurdly long.
+std::string shown_pattern(std::string_view pattern);
+
 }  // namespace amphora::text

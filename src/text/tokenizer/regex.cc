@@ -62,7 +62,7 @@ Result<Regex> Regex::compile(std::string_view pattern) {
                                     kOptions, &error, &offset, context.get()));
   if (!code->program)
     return fail(Fault::kUnsupported, fmt::format("tokenizer: regular expression '{}' cannot be used: {}",
-                                                 pattern, message_of(error)));
+                                                 shown_pattern(pattern), message_of(error)));
   // Without JIT (a build or a kernel that forbids it) the interpreter does the same more slowly.
   code->jit = pcre2_jit_compile(code->program.get(), PCRE2_JIT_COMPLETE) == 0;
   return Regex(std::move(code));
@@ -94,7 +94,7 @@ Status Regex::find_all(std::string_view text, std::vector<Span>& matches) const 
     if (result == PCRE2_ERROR_NOMATCH) break;
     if (result < 0)
       return fail(Fault::kRefused, fmt::format("tokenizer: regular expression '{}' gave up on this text: {}",
-                                               code_->source, message_of(result)));
+                                               shown_pattern(code_->source), message_of(result)));
     const PCRE2_SIZE* bounds = pcre2_get_ovector_pointer(data.get());
     const Span match{bounds[0], bounds[1]};
     if (match.empty() && match.end == last_end) {
