@@ -23,8 +23,8 @@ class BpeReader {
       }
       if (key != "merges") return read_option(key, value);
       has_merges_ = true;
-      merges_wait_ = !has_vocab_;
-      return has_vocab_ ? read_merges(value) : Status();
+      merges_wait_ = !has_vocab_ || !read_merges(value);
+      return {};
     }));
     if (!has_vocab_) return corrupt_model("vocab", "model 'BPE' has no vocabulary");
     if (!has_merges_) return corrupt_model("merges", "model 'BPE' has no merges");
@@ -33,10 +33,12 @@ class BpeReader {
   }
 
  private:
-  // Merges speak of the vocabulary and of the prefix. Files that have these behind the merges are rare.
+  // Merges speak of the vocabulary and of the prefix. Files that have these behind the merges are rare;
+  // merges that make no sense are read again too, and refused then.
   Status read_waiting_merges(ondemand::object& model) {
     if (const auto error = model.reset().error()) return corrupt_model("merges", error);
     merges_ = MergeTable();
+    batch_.clear();
     rank_ = 0;
     return for_each_field(model, [&](const std::string& key, ondemand::value value) -> Status {
       return key == "merges" ? read_merges(value) : Status();
@@ -76,7 +78,7 @@ class BpeReader {
     if (key == "unk_token") {
       options_.unk_token = text;
     } else if (key == "continuing_subword_prefix") {
-      merges_wait_ = has_merges_;
+      merges_wait_ = merges_wait_ || has_merges_;
       options_.continuing_subword_prefix = text;
     } else {
       options_.end_of_word_suffix = text;

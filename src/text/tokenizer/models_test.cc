@@ -1,4 +1,4 @@
-// Models besides BPE: what they refuse, and the unknown token.
+// Models: what they refuse, the unknown token, and where the parts of a BPE model stand in its object.
 #include <gtest/gtest.h>
 
 #include "text/tokenizer.h"
@@ -74,6 +74,36 @@ TEST(Models, RefuseEveryTruncation) {
     const std::string json = with_model(model);
     for (size_t kept = 0; kept < json.size(); ++kept)
       ASSERT_FALSE(Tokenizer::from_json(std::string_view(json).substr(0, kept))) << kept;
+  }
+}
+
+void expect_ids(const std::string& model, std::string_view text, const std::vector<TokenId>& wanted) {
+  const auto tokenizer = Tokenizer::from_json(with_model(model));
+  ASSERT_TRUE(tokenizer) << model << tokenizer.error().message;
+  EXPECT_EQ((*tokenizer)->encode(text).value(), wanted) << model << text;
+}
+
+// What a merge makes is guessed from the merge before it: here "ac" is no "ab", though it looks like it.
+TEST(Models, MergesMakeWhatTheirSidesSpellWhereverTheVocabularyStands) {
+  const std::string vocabulary = R"("vocab":{"a":0,"b":1,"c":2,"ab":3,"ac":4,"abc":5})";
+  const std::string merges = R"("merges":[["a","c"],["a","b"],["ab","c"]])";
+  for (const std::string& model : {R"({"type":"BPE",)" + vocabulary + "," + merges + "}",
+                                   R"({"type":"BPE",)" + merges + "," + vocabulary + "}"}) {
+    expect_ids(model, "abc", {5});
+    expect_ids(model, "acab", {4, 3});
+    expect_ids(model, "aab", {0, 3});
+    expect_ids(model, "cab", {2, 3});
+  }
+}
+
+TEST(Models, APrefixCountsForMergesThatStandBeforeIt) {
+  const std::string vocabulary = R"("vocab":{"a":0,"##b":1,"##c":2,"ab":3,"##bc":4,"abc":5})";
+  const std::string prefix = R"("continuing_subword_prefix":"##")";
+  const std::string merges = R"("merges":[["a","##b"],["ab","##c"]])";
+  for (const std::string& model : {R"({"type":"BPE",)" + vocabulary + "," + merges + "," + prefix + "}",
+                                   R"({"type":"BPE",)" + prefix + "," + vocabulary + "," + merges + "}"}) {
+    expect_ids(model, "abc", {5});
+    expect_ids(model, "ab", {3});
   }
 }
 
