@@ -9,8 +9,10 @@
 #include <limits>
 #include <unordered_map>
 #include <unordered_set>
+#include <utility>
 
 #include "base/file.h"
+#include "package/directory_files.h"
 #include "package/file_error.h"
 #include "package/limits.h"
 #include "package/object_reader.h"
@@ -41,10 +43,13 @@ Result<AddedToken> read_token(const json::Value& value, const std::string& place
   return token;
 }
 
+/// Empty: no file has the key.
+using TokenList = std::optional<std::vector<AddedToken>>;
+
 class SettingsReader {
  public:
-  SettingsReader(const TokenizerDirectory& directory, TokenSettings& settings)
-      : directory_(directory), settings_(settings) {}
+  SettingsReader(const TokenizerDirectory& directory, bool older_list_counts, TokenSettings& settings)
+      : directory_(directory), settings_(settings), older_list_counts_(older_list_counts) {}
 
   Status read(const DefaultTokens& defaults) {
     for (size_t i = 0; i < kPartCount; ++i)
@@ -54,6 +59,8 @@ class SettingsReader {
     if (config.is_object()) {
       if (const Status named = read_named(config, false); !named)
         return in_file("tokenizer_config.json", named.error());
+      if (additional_ && !has_named_extra_ && (!extra_ || extra_->empty()))
+        extra_ = std::exchange(additional_, std::nullopt);
       decoder = config.find_present("added_tokens_decoder");
       if (decoder != nullptr) {
         const Status status = read_decoder(*decoder);
@@ -61,6 +68,7 @@ class SettingsReader {
       }
     }
     if (decoder == nullptr) AMPHORA_TRY(read_older_files());
+    if (!extra_ && older_list_counts_) extra_ = std::move(additional_);
     if (extra_) std::ranges::move(*extra_, std::back_inserter(settings_.others));
     std::ranges::sort(settings_.with_ids, {}, &AddedToken::id);
     return {};
@@ -76,13 +84,19 @@ class SettingsReader {
       if (part != kPartKeys.end()) {
         auto& token = settings_.parts[static_cast<size_t>(part - kPartKeys.begin())];
         token.reset();
+        settings_.denied[static_cast<size_t>(part - kPartKeys.begin())] = member.value.is_null();
         if (member.value.is_null()) continue;
         AMPHORA_ASSIGN(token, read_token(member.value, place, special));
       } else if (member.key == "add_bos_token" || member.key == "add_eos_token") {
+        if (member.value.is_null()) continue;
         if (!member.value.is_bool()) return malformed(place, "not true or false");
         (member.key == "add_bos_token" ? settings_.adds_bos : settings_.adds_eos) = member.value.as_bool();
-      } else if (member.key == "extra_special_tokens" || member.key == "additional_special_tokens") {
-        AMPHORA_TRY(read_further(member.key, member.value, place));
+      } else if (member.key == "extra_special_tokens") {
+        has_named_extra_ = member.value.is_object() && !member.value.members().empty();
+        AMPHORA_TRY(read_further(member.value, place, extra_));
+      } else if (member.key == "additional_special_tokens") {
+        additional_.reset();
+        AMPHORA_TRY(read_further(member.value, place, additional_));
       } else if (member.key.ends_with("_token") && (member.value.is_string() || member.value.is_object())) {
         AMPHORA_ASSIGN(AddedToken token, read_token(member.value, place, special));
         settings_.others.push_back(std::move(token));
@@ -91,26 +105,25 @@ class SettingsReader {
     return {};
   }
 
-  /// The newer key replaces the older one, wherever each stands; an object of named tokens adds to the rest.
-  Status read_further(std::string_view key, const json::Value& value, const std::string& place) {
-    if (value.is_null()) return {};
-    const bool newer = key == "extra_special_tokens";
+  /// An object of named tokens adds to the rest and is no list; null is an empty list, or takes one away. A
+  /// list goes on after one that an earlier file has.
+  Status read_further(const json::Value& value, const std::string& place, TokenList& list) {
     if (value.is_object()) {
       for (const json::Member& member : value.members()) {
         AMPHORA_ASSIGN(AddedToken token, read_token(member.value, place + json::path_step(member.key), true));
         settings_.others.push_back(std::move(token));
       }
+      list.reset();
       return {};
     }
-    if (!value.is_array()) return malformed(place, "further special tokens are neither a list nor an object");
-    if (!newer && extra_is_newer_) return {};
-    std::vector<AddedToken> tokens;
+    if (!value.is_array() && !value.is_null())
+      return malformed(place, "further special tokens are neither a list nor an object");
+    if (!list || value.is_null()) list.emplace();
+    if (value.is_null()) return {};
     for (size_t i = 0; i < value.items().size(); ++i) {
       AMPHORA_ASSIGN(AddedToken token, read_token(value.items()[i], fmt::format("{}[{}]", place, i), true));
-      tokens.push_back(std::move(token));
+      list->push_back(std::move(token));
     }
-    extra_is_newer_ = newer && !tokens.empty();
-    extra_ = std::move(tokens);
     return {};
   }
 
@@ -131,8 +144,7 @@ class SettingsReader {
 
   Result<json::Value> read_file(const char* name) {
     const std::filesystem::path path = directory_.path / name;
-    std::error_code ignored;
-    if (!std::filesystem::exists(path, ignored)) return json::Value();
+    if (!is_there(path)) return json::Value();
     AMPHORA_ASSIGN(const std::string text, read_small_file(path, kMaxConfigBytes));
     auto root = json::parse(text);
     if (!root) return in_file(path, root.error());
@@ -166,23 +178,26 @@ class SettingsReader {
     for (const auto& part : settings_.parts)
       if (part) contents.insert(part->content);
     for (const AddedToken& token : settings_.others) contents.insert(token.content);
-    if (extra_)
-      for (const AddedToken& token : *extra_) contents.insert(token.content);
+    const TokenList& further = extra_ || !older_list_counts_ ? extra_ : additional_;
+    if (further)
+      for (const AddedToken& token : *further) contents.insert(token.content);
     return contents;
   }
 
   const TokenizerDirectory& directory_;
   TokenSettings& settings_;
-  std::optional<std::vector<AddedToken>> extra_;
-  bool extra_is_newer_ = false;
+  bool older_list_counts_;
+  TokenList extra_;               ///< extra_special_tokens, or what stands for it
+  bool has_named_extra_ = false;  ///< extra_special_tokens is an object: nothing stands for it
+  TokenList additional_;          ///< additional_special_tokens, the older name
 };
 
 }  // namespace
 
-Result<TokenSettings> read_token_settings(const TokenizerDirectory& directory,
-                                          const DefaultTokens& defaults) {
+Result<TokenSettings> read_token_settings(const TokenizerDirectory& directory, const DefaultTokens& defaults,
+                                          bool older_list_counts) {
   TokenSettings settings;
-  AMPHORA_TRY(SettingsReader(directory, settings).read(defaults));
+  AMPHORA_TRY(SettingsReader(directory, older_list_counts, settings).read(defaults));
   return settings;
 }
 

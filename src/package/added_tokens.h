@@ -27,13 +27,18 @@ struct TokenSettings {
   std::array<std::optional<AddedToken>, kPartCount> parts;
   std::vector<AddedToken> others;  ///< further special tokens, without ids
   std::optional<bool> adds_bos, adds_eos;
+  std::array<bool, kPartCount> denied = {};  ///< parts that a file names as null: there is no such token
 
+  bool is_denied(Part which) const { return denied[static_cast<size_t>(which)]; }
   const std::optional<AddedToken>& part(Part which) const { return parts[static_cast<size_t>(which)]; }
 };
 
 /// Reads tokenizer_config.json, special_tokens_map.json and added_tokens.json as transformers 5 does: the two
-/// older files count only where the first has no added_tokens_decoder.
-Result<TokenSettings> read_token_settings(const TokenizerDirectory& directory, const DefaultTokens& defaults);
+/// older files count only where the first has no added_tokens_decoder. `older_list_counts`: the list
+/// additional_special_tokens of special_tokens_map.json does where tokenizer_config.json has none; for
+/// SentencePiece models it never does.
+Result<TokenSettings> read_token_settings(const TokenizerDirectory& directory, const DefaultTokens& defaults,
+                                          bool older_list_counts);
 
 using FindId = std::function<std::optional<uint32_t>(const std::string& content)>;
 

@@ -127,17 +127,19 @@ std::string known_bpe_classes() {
   return names;
 }
 
-std::string tokenizer_class_of(const TokenizerDirectory& directory) {
+ClassName tokenizer_class_of(const TokenizerDirectory& directory) {
   const std::string* model_type = text_member(directory.config, "model_type");
   const auto by_model = std::ranges::find(
       kModelClasses, model_type == nullptr ? std::string_view() : std::string_view(*model_type),
       &ModelClass::model_type);
   const bool has_model = by_model != kModelClasses.end();
-  if (has_model && by_model->decides) return std::string(by_model->tokenizer_class);
+  ClassName name;
   for (const json::Value* config : {&directory.tokenizer_config, &directory.config})
-    if (const std::string* name = text_member(*config, "tokenizer_class"))
-      return std::string(without_fast(*name));
-  return has_model ? std::string(by_model->tokenizer_class) : std::string();
+    if (const std::string* given = text_member(*config, "tokenizer_class");
+        given != nullptr && !name.is_given)
+      name = {std::string(without_fast(*given)), true};
+  if (has_model && (by_model->decides || !name.is_given)) name.text = by_model->tokenizer_class;
+  return name;
 }
 
 }  // namespace amphora::package

@@ -40,6 +40,10 @@ std::string known_bpe_classes();
 
 /// The name of the tokenizer's class: tokenizer_config.json's, else config.json's, else that of the
 /// model_type. Empty if nothing tells.
-std::string tokenizer_class_of(const TokenizerDirectory& directory);
+struct ClassName {
+  std::string text;
+  bool is_given = false;  ///< one of the files names a class, whether or not it is the one taken
+};
+ClassName tokenizer_class_of(const TokenizerDirectory& directory);
 
 }  // namespace amphora::package

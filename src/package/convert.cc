@@ -17,6 +17,7 @@
 #include "package/vbit_plan.h"
 #include "package/write_index.h"
 #include "quant/codec.h"
+#include "text/chat.h"
 #include "text/tokenizer.h"
 
 namespace amphora {
@@ -151,7 +152,15 @@ class Conversion {
 Status check_tokenizer(const Package& package, std::vector<std::string>& notes) {
   if (package.tokenizer_json.empty()) return {};
   const auto tokenizer = text::Tokenizer::from_json(package.tokenizer_json);
-  if (tokenizer) return {};
+  if (tokenizer) {
+    // The other way round is ordinary: vocabularies are padded. So this is no error.
+    if (const uint32_t limit = (*tokenizer)->id_limit(); limit > package.spec.vocab_size)
+      notes.push_back(
+          fmt::format("the tokenizer has ids up to {}, but the model's vocabulary ends at {}: a text that "
+                      "holds such a token cannot be run",
+                      limit - 1, package.spec.vocab_size - 1));
+    return {};
+  }
   Error error = tokenizer.error();
   if (package.format != PackageFormat::kCmf && error.fault == Fault::kUnsupported)
     if (const auto unknown = package::find_unknown_pre_tokenizer(package.tokenizer_json))
@@ -168,6 +177,15 @@ Status check_tokenizer(const Package& package, std::vector<std::string>& notes) 
   }
   error.place = "tokenizer.json";
   return std::unexpected(std::move(error));
+}
+
+/// A template that cannot be parsed ends no more than conversations: the model still completes texts.
+void check_chat_template(const Package& package, std::vector<std::string>& notes) {
+  if (!package.tokenizer.chat_template) return;
+  const auto parsed = text::ChatTemplate::parse(*package.tokenizer.chat_template);
+  if (!parsed)
+    notes.push_back(
+        fmt::format("the chat template cannot be used: {}; it is carried as it is", parsed.error().message));
 }
 
 Status check_out(const Package& package, const fs::path& out) {
@@ -248,6 +266,7 @@ Result<ConversionReport> convert(const Package& package, const fs::path& out, co
                                  const ProgressFunction& progress) {
   std::vector<std::string> notes;
   AMPHORA_TRY(check_tokenizer(package, notes));
+  check_chat_template(package, notes);
   if (!options.dry_run) AMPHORA_TRY(check_out(package, out));
   ByteVector index;
   if (options.write_index) {

@@ -1,6 +1,7 @@
 // Tests of conversion: every type there and back, determinism, refusals that leave nothing behind.
 #include "package/convert.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/wait.h>
@@ -21,6 +22,7 @@
 namespace amphora {
 namespace {
 
+using ::testing::AllOf;
 using testing::edited;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
@@ -255,6 +257,34 @@ TEST(Convert, KeepsATokenizerThatItCannotRunAndSaysSo) {
   EXPECT_THAT(report->notes[0], HasSubstr("Rot13"));
   EXPECT_THAT(report->notes[0], HasSubstr("tokenizer.json, $.normalizer"));
   EXPECT_EQ(opened(folder / "out.cmf")->tokenizer_json, source->tokenizer_json);
+}
+
+TEST(Convert, NotesTokensBeyondTheModelsVocabulary) {
+  const ModelFolder model("llama");
+  model.write("tokenizer_config.json", "{}");
+  const auto notes_with = [&](uint32_t last) {
+    model.write("tokenizer.json",
+                fmt::format(R"({{"model":{{"type":"BPE","vocab":{{"a":0,"b":{}}},"merges":[]}}}})", last));
+    const TemporaryFolder folder;
+    const auto report = convert(*opened(model.path()), folder / "out.cmf", to("q8"));
+    EXPECT_TRUE(report) << report.error().message;
+    return report ? report->notes : std::vector<std::string>();
+  };
+  EXPECT_THAT(notes_with(511), IsEmpty());
+  EXPECT_THAT(notes_with(512),
+              ElementsAre(HasSubstr("ids up to 512, but the model's vocabulary ends at 511")));
+}
+
+TEST(Convert, NotesAChatTemplateThatCannotBeParsed) {
+  const ModelFolder model("llama");
+  model.write("chat_template.jinja", "{{ bos_token }}\n{% for m in %}");
+  const TemporaryFolder folder;
+  const auto source = opened(model.path());
+  const auto report = convert(*source, folder / "out.cmf", to("q8"));
+  ASSERT_TRUE(report) << report.error().message;
+  EXPECT_THAT(report->notes, ElementsAre(AllOf(HasSubstr("the chat template cannot be used"),
+                                               HasSubstr("line 2, column 13"))));
+  EXPECT_EQ(opened(folder / "out.cmf")->tokenizer.chat_template, source->tokenizer.chat_template);
 }
 
 TEST(Convert, NotesRulesThatMatchNoTensor) {

@@ -33,13 +33,11 @@ Result<const GgufArchitecture*> choose_architecture(const gguf::Directory& direc
 }
 
 /// A dimension in 1 … limit.
-uint32_t in_range(MetadataReader& in, std::string_view key, uint32_t value, uint32_t limit,
-                  std::string_view limit_name) {
+uint32_t in_range(MetadataReader& in, std::string_view key, uint32_t value, uint32_t limit) {
   if (!in.ok()) return value;
   if (value == 0) in.reject(key, "0 is not possible");
   if (value > limit)
-    in.reject(key, fmt::format("{} is more than the limit {} = {}", value, limit_name, limit),
-              Fault::kRefused);
+    in.reject(key, fmt::format("{} is more than the limit of {}", value, limit), Fault::kRefused);
   return value;
 }
 
@@ -79,7 +77,7 @@ void read_head_dim(MetadataReader& in, ModelSpec& spec) {
                           spec.num_attention_heads, spec.hidden_size));
   spec.head_dim =
       in_range(in, "attention.key_length", key_length.value_or(spec.hidden_size / spec.num_attention_heads),
-               kMaxHeadDimension, "kMaxHeadDimension");
+               kMaxHeadDimension);
   if (spec.head_dim % 2 != 0) in.reject("attention.key_length", fmt::format("{} is odd", spec.head_dim));
   if (value_length && *value_length != spec.head_dim)
     in.reject("attention.value_length",
@@ -88,16 +86,15 @@ void read_head_dim(MetadataReader& in, ModelSpec& spec) {
 }
 
 void read_dimensions(MetadataReader& in, ModelSpec& spec) {
-  spec.num_layers = in_range(in, "block_count", in.read_integer("block_count"), kMaxLayers, "kMaxLayers");
-  spec.hidden_size =
-      in_range(in, "embedding_length", in.read_integer("embedding_length"), kMaxDimension, "kMaxDimension");
-  spec.intermediate_size = in_range(in, "feed_forward_length", read_uniform(in, "feed_forward_length"),
-                                    kMaxDimension, "kMaxDimension");
+  spec.num_layers = in_range(in, "block_count", in.read_integer("block_count"), kMaxLayers);
+  spec.hidden_size = in_range(in, "embedding_length", in.read_integer("embedding_length"), kMaxDimension);
+  spec.intermediate_size =
+      in_range(in, "feed_forward_length", read_uniform(in, "feed_forward_length"), kMaxDimension);
   spec.num_attention_heads =
-      in_range(in, "attention.head_count", read_uniform(in, "attention.head_count"), kMaxHeads, "kMaxHeads");
+      in_range(in, "attention.head_count", read_uniform(in, "attention.head_count"), kMaxHeads);
   const auto kv_heads = find_uniform(in, "attention.head_count_kv");
-  spec.num_kv_heads = in_range(in, "attention.head_count_kv", kv_heads.value_or(spec.num_attention_heads),
-                               kMaxHeads, "kMaxHeads");
+  spec.num_kv_heads =
+      in_range(in, "attention.head_count_kv", kv_heads.value_or(spec.num_attention_heads), kMaxHeads);
   if (!in.ok()) return;
   if (spec.num_attention_heads % spec.num_kv_heads != 0)
     in.reject("attention.head_count_kv", fmt::format("{} does not divide {} attention heads",

@@ -250,31 +250,27 @@ Result<Chosen> choose_family(ObjectReader& root) {
 }
 
 /// A dimension that must lie in 1 … limit.
-uint32_t read_dimension(ObjectReader& in, std::string_view key, uint32_t otherwise, uint32_t limit,
-                        std::string_view limit_name) {
+uint32_t read_dimension(ObjectReader& in, std::string_view key, uint32_t otherwise, uint32_t limit) {
   const uint32_t value = otherwise == 0 ? in.read_integer(key) : in.find_integer(key).value_or(otherwise);
   if (!in.ok()) return value;
   if (value == 0) in.reject(key, "0 is not possible");
   if (value > limit)
-    in.reject(key, fmt::format("{} is more than the limit {} = {}", value, limit_name, limit),
-              Fault::kRefused);
+    in.reject(key, fmt::format("{} is more than the limit of {}", value, limit), Fault::kRefused);
   return value;
 }
 
 void read_dimensions(ObjectReader& in, const Family& family, ModelSpec& spec) {
-  spec.hidden_size = read_dimension(in, "hidden_size", family.hidden_size, kMaxDimension, "kMaxDimension");
-  spec.intermediate_size =
-      read_dimension(in, "intermediate_size", family.intermediate_size, kMaxDimension, "kMaxDimension");
-  spec.num_layers = read_dimension(in, "num_hidden_layers", family.num_layers, kMaxLayers, "kMaxLayers");
-  spec.num_attention_heads =
-      read_dimension(in, "num_attention_heads", family.num_attention_heads, kMaxHeads, "kMaxHeads");
+  spec.hidden_size = read_dimension(in, "hidden_size", family.hidden_size, kMaxDimension);
+  spec.intermediate_size = read_dimension(in, "intermediate_size", family.intermediate_size, kMaxDimension);
+  spec.num_layers = read_dimension(in, "num_hidden_layers", family.num_layers, kMaxLayers);
+  spec.num_attention_heads = read_dimension(in, "num_attention_heads", family.num_attention_heads, kMaxHeads);
   if (!in.ok()) return;
   const json::Value* written_kv_heads = in.object().find("num_key_value_heads");
   const bool kv_heads_null =
       written_kv_heads != nullptr && written_kv_heads->is_null();  // not the same as absent
   const uint32_t kv_heads =
       family.num_kv_heads == 0 || kv_heads_null ? spec.num_attention_heads : family.num_kv_heads;
-  spec.num_kv_heads = read_dimension(in, "num_key_value_heads", kv_heads, kMaxHeads, "kMaxHeads");
+  spec.num_kv_heads = read_dimension(in, "num_key_value_heads", kv_heads, kMaxHeads);
   if (in.ok() && spec.num_attention_heads % spec.num_kv_heads != 0)
     in.reject("num_key_value_heads", fmt::format("{} does not divide {} attention heads", spec.num_kv_heads,
                                                  spec.num_attention_heads));
@@ -285,9 +281,9 @@ void read_dimensions(ObjectReader& in, const Family& family, ModelSpec& spec) {
                           spec.num_attention_heads, spec.hidden_size));
   const uint32_t head_dim =
       family.head_dim == 0 ? std::max(1u, spec.hidden_size / spec.num_attention_heads) : family.head_dim;
-  spec.head_dim = read_dimension(in, "head_dim", head_dim, kMaxHeadDimension, "kMaxHeadDimension");
+  spec.head_dim = read_dimension(in, "head_dim", head_dim, kMaxHeadDimension);
   if (spec.head_dim % 2 != 0) in.reject("head_dim", fmt::format("{} is odd", spec.head_dim));
-  spec.vocab_size = read_dimension(in, "vocab_size", family.vocab_size, kMaxDimension, "kMaxDimension");
+  spec.vocab_size = read_dimension(in, "vocab_size", family.vocab_size, kMaxDimension);
   spec.max_position_embeddings =
       in.find_integer("max_position_embeddings").value_or(family.max_position_embeddings);
   if (spec.max_position_embeddings == 0) in.reject("max_position_embeddings", "0 is not possible");

@@ -14,6 +14,7 @@
 #include "base/file.h"
 #include "formats/safetensors/directory.h"
 #include "formats/safetensors/shard_index.h"
+#include "package/directory_files.h"
 #include "package/file_error.h"
 #include "package/fused_tensors.h"
 #include "package/hf_config.h"
@@ -27,8 +28,10 @@ namespace {
 
 namespace fs = std::filesystem;
 using package::canonical_name;
+using package::files_ending_in;
 using package::HfConfig;
 using package::in_file;
+using package::is_there;
 
 constexpr std::string_view kIndexName = "model.safetensors.index.json";
 constexpr std::string_view kSingleName = "model.safetensors";
@@ -36,24 +39,6 @@ constexpr std::string_view kEmbedding = "model.embed_tokens.weight";
 constexpr std::string_view kHead = "lm_head.weight";
 
 std::string join(const std::vector<std::string>& names) { return fmt::format("{}", fmt::join(names, ", ")); }
-
-bool is_there(const fs::path& path) {
-  std::error_code ignored;
-  return fs::exists(path, ignored);
-}
-
-/// Names of the directory's files that end in `suffix`, sorted.
-Result<std::vector<std::string>> files_ending_in(const fs::path& directory, std::string_view suffix) {
-  std::vector<std::string> names;
-  std::error_code error;
-  for (fs::directory_iterator entry(directory, error), end; !error && entry != end; entry.increment(error)) {
-    std::string name = entry->path().filename().string();
-    if (name.ends_with(suffix)) names.push_back(std::move(name));
-  }
-  if (error) return fail(Fault::kIo, fmt::format("{}: {}", directory.string(), error.message()));
-  std::ranges::sort(names);
-  return names;
-}
 
 /// `of` in "model-00002-of-00003.safetensors"; empty if the name has no such part.
 std::string_view shard_count_of(std::string_view name) {
@@ -299,10 +284,8 @@ Status read_tokenizer(package::TokenizerDirectory directory, const HfConfig& con
   }
   AMPHORA_ASSIGN(auto text, package::find_tokenizer(directory));
   if (!text) {
-    package.notes.push_back(is_there(directory.path / "tokenizer.model")
-                                ? "tokenizer.model is neither a SentencePiece model nor a tiktoken file, and "
-                                  "there is no tokenizer.json: no text can be encoded"
-                                : "there is no tokenizer.json: no text can be encoded");
+    AMPHORA_ASSIGN(std::string note, package::note_on_absence(directory.path));
+    package.notes.push_back(std::move(note));
     return {};
   }
   package.tokenizer_json = text->json;

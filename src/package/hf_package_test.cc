@@ -11,6 +11,7 @@
 namespace amphora {
 namespace {
 
+using ::testing::AllOf;
 using testing::edited;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
@@ -340,6 +341,32 @@ TEST(HfPackage, OpensWithoutATokenizerAndSaysSo) {
   EXPECT_THAT(package->notes, ElementsAre(HasSubstr("no tokenizer.json")));
 }
 
+TEST(HfPackage, NamesWhatDoesNotMakeATokenizer) {
+  for (const auto& [file, words] : std::vector<std::pair<const char*, const char*>>{
+           {"vocab.json", "vocab.json without merges.txt"},
+           {"merges.txt", "merges.txt without vocab.json"},
+           {"vocab.txt", "vocab.txt (WordPiece), which is not supported"},
+           {"tokenizer.model", "tokenizer.model, which is neither a SentencePiece model nor a tiktoken file"},
+           {"own.model", "own.model, which is no name that is looked for"}}) {
+    const ModelFolder folder("llama");
+    folder.remove("tokenizer.json");
+    folder.write(file, "x");
+    EXPECT_THAT(opened(folder.path())->notes,
+                ElementsAre(AllOf(HasSubstr("there is no tokenizer.json: no text can be encoded; "),
+                                  HasSubstr(words))));
+  }
+}
+
+TEST(HfPackage, NotesFurtherTemplatesInAFolder) {
+  const ModelFolder folder("llama");
+  std::filesystem::create_directory(folder / "additional_chat_templates");
+  folder.write("additional_chat_templates/tool_use.jinja", "T");
+  folder.write("additional_chat_templates/rag.jinja", "R");
+  EXPECT_THAT(opened(folder.path())->notes,
+              ElementsAre("chat templates left aside: additional_chat_templates/rag.jinja, "
+                          "additional_chat_templates/tool_use.jinja"));
+}
+
 TEST(HfPackage, ChoosesTheChatTemplateAsTransformersDoes) {
   const ModelFolder folder("llama");
   folder.edit("tokenizer_config.json", {{"chat_template", R"([{"name":"tool_use","template":"T"},)"
@@ -361,6 +388,40 @@ TEST(HfPackage, ChoosesTheChatTemplateAsTransformersDoes) {
   }
 }
 
+// A snapshot in Hugging Face's cache is made of links: one whose file is gone is no absent file.
+TEST(HfPackage, FailsByNameOnALinkThatLeadsNowhere) {
+  for (const char* name : {"config.json", "model.safetensors", "model.safetensors.index.json",
+                           "tokenizer.json", "tokenizer_config.json", "generation_config.json",
+                           "chat_template.jinja", "tokenizer.model", "spiece.model", "tiktoken.model",
+                           "some.tiktoken", "vocab.json", "special_tokens_map.json", "added_tokens.json"})
+    for (const bool loops : {false, true}) {
+      const ModelFolder folder("llama");
+      folder.write("vocab.json", R"({"a":0})");
+      folder.write("merges.txt", "");
+      folder.edit("tokenizer_config.json", {{"tokenizer_class", R"("GPT2Tokenizer")"}});
+      if (std::string_view(name).ends_with(".model") || std::string_view(name).ends_with(".tiktoken") ||
+          name == std::string_view("vocab.json"))
+        folder.remove("tokenizer.json");
+      if (std::string_view(name).ends_with("tiktoken") || name == std::string_view("tiktoken.model"))
+        folder.remove("vocab.json");
+      folder.remove(name);
+      std::filesystem::create_symlink(loops ? name : "/nope", folder / name);
+      const Error error = refusal_of(folder.path());
+      EXPECT_EQ(error.fault, loops ? Fault::kIo : Fault::kNotFound) << name << ": " << error.message;
+      EXPECT_THAT(error.message, HasSubstr("cannot open " + (folder / name).string())) << name;
+    }
+  const TemporaryFolder empty;
+  EXPECT_EQ(refusal_of(empty.path()).fault, Fault::kNotFound);
+}
+
+TEST(HfPackage, RefusesAnEmptyTokenizerJson) {
+  const ModelFolder folder("llama");
+  folder.write("tokenizer.json", "");
+  const Error error = refusal_of(folder.path());
+  EXPECT_EQ(error.fault, Fault::kCorrupt);
+  EXPECT_EQ(error.message, "tokenizer.json: the file is empty");
+}
+
 TEST(HfPackage, RefusesDamagedJsonBesideTheWeightsByFile) {
   for (const char* file : {"config.json", "generation_config.json", "tokenizer_config.json"}) {
     const ModelFolder folder("llama");
@@ -370,6 +431,9 @@ TEST(HfPackage, RefusesDamagedJsonBesideTheWeightsByFile) {
     EXPECT_THAT(refusal_of(folder.path()).message, HasSubstr(std::string(file) + ": "));
     folder.write(file, "");
     EXPECT_FALSE(open_package(folder.path())) << file;
+    folder.write(file, "[]");
+    EXPECT_EQ(refusal_of(folder.path()).fault, Fault::kCorrupt) << file;
+    EXPECT_THAT(refusal_of(folder.path()).message, HasSubstr(std::string(file) + ": ")) << file;
   }
 }
 

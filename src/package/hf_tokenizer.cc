@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "base/file.h"
+#include "package/directory_files.h"
 #include "package/file_error.h"
 #include "package/hf_config.h"
 #include "package/limits.h"
@@ -16,10 +17,13 @@ namespace {
 
 /// The text of a small file; empty if it does not exist.
 Result<std::optional<std::string>> read_if_there(const std::filesystem::path& path, uint64_t limit) {
-  std::error_code ignored;
-  if (!std::filesystem::exists(path, ignored)) return std::nullopt;
+  if (!is_there(path)) return std::nullopt;
   AMPHORA_ASSIGN(std::string text, read_small_file(path, limit));
   return text;
+}
+
+std::unexpected<Error> no_object(const std::filesystem::path& path) {
+  return in_file(path, Error{Fault::kCorrupt, "Parse", "$", std::nullopt, "not an object"});
 }
 
 /// `chat_template`: a template, or a list of named ones of which "default" counts.
@@ -53,6 +57,17 @@ Result<std::optional<std::string>> decode_chat_template(const json::Value& confi
   return chosen;
 }
 
+/// Further templates stand in a folder of their own, each under its name.
+Status note_further_templates(const std::filesystem::path& directory, std::vector<std::string>& notes) {
+  constexpr std::string_view kFolder = "additional_chat_templates";
+  if (!is_there(directory / kFolder)) return {};
+  AMPHORA_ASSIGN(const std::vector<std::string> names, files_ending_in(directory / kFolder, ".jinja"));
+  if (!names.empty())
+    notes.push_back(fmt::format("chat templates left aside: {0}/{1}", kFolder,
+                                fmt::join(names, fmt::format(", {}/", kFolder))));
+  return {};
+}
+
 }  // namespace
 
 Result<TokenizerConfig> read_tokenizer_config(const std::filesystem::path& directory,
@@ -64,6 +79,7 @@ Result<TokenizerConfig> read_tokenizer_config(const std::filesystem::path& direc
   if (generation) {
     const auto root = json::parse(*generation);
     if (!root) return in_file(generation_path, root.error());
+    if (!root->is_object()) return no_object(generation_path);
     const auto ids = decode_token_ids(*root, "$");
     if (!ids) return in_file(generation_path, ids.error());
     if (!ids->eos_token_ids.empty()) result.eos_token_ids = ids->eos_token_ids;
@@ -76,6 +92,7 @@ Result<TokenizerConfig> read_tokenizer_config(const std::filesystem::path& direc
   if (config) {
     const auto root = json::parse(*config);
     if (!root) return in_file(config_path, root.error());
+    if (!root->is_object()) return no_object(config_path);
     auto chat_template = decode_chat_template(*root, notes);
     if (!chat_template) return in_file(config_path, chat_template.error());
     result.chat_template = *std::move(chat_template);
@@ -86,6 +103,7 @@ Result<TokenizerConfig> read_tokenizer_config(const std::filesystem::path& direc
       notes.push_back("chat_template.jinja replaces the template in tokenizer_config.json");
     result.chat_template = std::move(file_template);
   }
+  AMPHORA_TRY(note_further_templates(directory, notes));
   return result;
 }
 

@@ -1,9 +1,9 @@
 // Skips over JSON values.
 #include "package/json_members.h"
 
+#include <algorithm>
 #include <string>
-
-#include "amphora/json.h"
+#include <utility>
 
 namespace amphora::package {
 namespace {
@@ -77,6 +77,13 @@ std::optional<std::string_view> find_member_text(std::string_view json, std::str
     if (is_key(name, key) && !value.empty()) return value;
   } while (in.take(','));
   return std::nullopt;
+}
+
+json::Value parse_member(std::string_view json, std::string_view key) {
+  const auto text = find_member_text(json, key);
+  if (!text) return {};
+  auto value = json::parse(*text);
+  return value ? *std::move(value) : json::Value();
 }
 
 }  // namespace amphora::package

@@ -31,14 +31,17 @@ class Folder {
                                folder_ / name);
     return *this;
   }
-  Result<std::optional<TokenizerText>> read(std::string_view tokenizer_config = "") const {
+  Result<std::optional<TokenizerText>> read(std::string_view tokenizer_config = "",
+                                            std::string_view config = "{}") const {
     TokenizerDirectory directory;
     directory.path = folder_.path();
+    directory.config = json::parse(config).value();
     if (!tokenizer_config.empty()) directory.tokenizer_config = json::parse(tokenizer_config).value();
     return read_spm_tokenizer(directory);
   }
-  std::shared_ptr<const text::Tokenizer> load(std::string_view tokenizer_config) const {
-    const auto text = read(tokenizer_config);
+  std::shared_ptr<const text::Tokenizer> load(std::string_view tokenizer_config,
+                                              std::string_view config = "{}") const {
+    const auto text = read(tokenizer_config, config);
     EXPECT_TRUE(text) << text.error().message;
     if (!text || !*text) return nullptr;
     const auto tokenizer = text::Tokenizer::from_json((*text)->json);
@@ -129,6 +132,80 @@ TEST(SpmSource, TakesTokensFromTheOlderFiles) {
   EXPECT_TRUE(tokenizer->is_special(700));
 }
 
+TEST(SpmSource, TakesFurtherTokensFromOneListAsTransformersDoes) {
+  const Ids none = {261, 602, 647, 599, 640, 593, 595, 647, 593, 640, 584, 600, 647, 598, 640};
+  const Ids config = {261, 602, 647, 599, 640, 593, 595, 700, 287, 600, 647, 598, 640};
+  const Ids map = {261, 602, 700, 273, 595, 647, 593, 640, 584, 600, 647, 598, 640};
+  const Ids both = {261, 602, 701, 273, 595, 700, 287, 600, 647, 598, 640};
+  struct Case {
+    const char *config, *map;
+    const Ids& wanted;
+  };
+  const Case cases[] = {
+      {"", R"("additional_special_tokens":["<m>"])", none},
+      {R"("additional_special_tokens":["<c>"])", "", config},
+      {R"("additional_special_tokens":["<c>"])", R"("additional_special_tokens":["<m>"])", config},
+      {R"("additional_special_tokens":[])", R"("additional_special_tokens":["<m>"])", none},
+      {R"("extra_special_tokens":["<c>"])", R"("additional_special_tokens":["<m>"])", config},
+      {R"("additional_special_tokens":["<c>"])", R"("extra_special_tokens":["<m>"])", both},
+      {R"("extra_special_tokens":["<c>"])", R"("extra_special_tokens":["<m>"])", both},
+      {"", R"("extra_special_tokens":["<m>"])", map},
+      {"", R"("extra_special_tokens":{"im_token":"<m>"})", map},
+      {R"("extra_special_tokens":{"im_token":"<m>"},"additional_special_tokens":["<c>"])", "", map},
+  };
+  for (const Case& one : cases) {
+    Folder folder;
+    folder.put_trained("spm_bpe", "tokenizer.model")
+        .put("special_tokens_map.json", fmt::format("{{{}}}", one.map));
+    const auto tokenizer =
+        folder.load(fmt::format(R"({{"tokenizer_class":"LlamaTokenizer","add_bos_token":false{}{}}})",
+                                *one.config == 0 ? "" : ",", one.config));
+    ASSERT_TRUE(tokenizer);
+    EXPECT_EQ(tokenizer->encode("ab<m>cd<c>ef<p>").value(), one.wanted) << one.config << " | " << one.map;
+  }
+}
+
+TEST(SpmSource, PutsNoTokenThatIsSaidNotToBe) {
+  Folder folder;
+  folder.put_trained("spm_bpe", "tokenizer.model");
+  const Ids plain = {261, 602};
+  for (const char* flag : {R"("add_bos_token":true,)", ""}) {
+    const std::string config =
+        fmt::format(R"({{"tokenizer_class":"LlamaTokenizer",{}"bos_token":null}})", flag);
+    EXPECT_EQ(folder.load(config)->encode("ab").value(), plain) << flag;
+    EXPECT_THAT((*folder.read(config))->notes, ElementsAre("bos_token is null: no token is put before a text",
+                                                           HasSubstr("tokenizer.model")));
+  }
+  EXPECT_EQ(folder
+                .load(R"({"tokenizer_class":"LlamaTokenizer","add_bos_token":false,"add_eos_token":true,)"
+                      R"("eos_token":null})")
+                ->encode("ab")
+                .value(),
+            plain);
+  // As if the flags were not there.
+  EXPECT_EQ(folder.load(R"({"tokenizer_class":"LlamaTokenizer","add_bos_token":null,"add_eos_token":null})")
+                ->encode("ab")
+                .value(),
+            (Ids{1, 261, 602}));
+}
+
+TEST(SpmSource, NotesFlagsThatT5DoesNotRead) {
+  Folder folder;
+  folder.put_trained("unigram_t5", "spiece.model");
+  const std::string_view named =
+      R"({"tokenizer_class":"T5Tokenizer","add_bos_token":true,"add_eos_token":false})";
+  EXPECT_EQ(folder.load(named)->encode("ab").value(), (Ids{11, 136, 1}));
+  EXPECT_THAT((*folder.read(named))->notes,
+              ElementsAre("add_bos_token = true has no effect with T5Tokenizer",
+                          "add_eos_token = false has no effect with T5Tokenizer", HasSubstr("spiece.model")));
+  for (const char* config :
+       {R"({"model_type":"t5"})", R"({"model_type":"x","tokenizer_class":"T5TokenizerFast"})"}) {
+    const auto tokenizer = folder.load(R"({"add_bos_token":true})", config);
+    ASSERT_TRUE(tokenizer);
+    EXPECT_EQ(tokenizer->encode("ab").value(), (Ids{11, 136, 1})) << config;
+  }
+}
+
 TEST(SpmSource, RefusesWhatItCannotDoByName) {
   Folder folder;
   folder.put_trained("spm_bpe", "tokenizer.model");
@@ -155,6 +232,14 @@ TEST(SpmSource, RefusesIdsThatContradictTheModel) {
     EXPECT_EQ(error.fault, Fault::kCorrupt) << from;
     EXPECT_EQ(error.code, "AddedTokenId") << from;
   }
+}
+
+TEST(SpmSource, PrefersTheFirstNameAndSaysSo) {
+  Folder folder;
+  folder.put_trained("spm_bpe", "tokenizer.model").put_trained("unigram_t5", "spiece.model");
+  EXPECT_THAT((*folder.read(R"({"tokenizer_class":"LlamaTokenizer"})"))->notes,
+              ElementsAre("spiece.model is left aside: tokenizer.model is there, too",
+                          HasSubstr("tokenizer.model (SentencePiece, bpe, 700")));
 }
 
 TEST(SpmSource, LeavesOtherFilesAlone) {

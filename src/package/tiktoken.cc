@@ -85,7 +85,7 @@ class Reader {
   std::unexpected<Error> too_long() const {
     return fail_at(
         Fault::kRefused, "Tiktoken", fmt::format("line {}", number_), offset_,
-        fmt::format("line {}: the token is longer than kMaxTiktokenBytes = {}", number_, kMaxTiktokenBytes));
+        fmt::format("line {}: the token is longer than the limit of {} bytes", number_, kMaxTiktokenBytes));
   }
 
   std::string_view text_;

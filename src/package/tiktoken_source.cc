@@ -5,12 +5,12 @@
 
 #include <algorithm>
 #include <array>
-#include <set>
 #include <unordered_map>
 
 #include "base/file.h"
 #include "package/added_tokens.h"
 #include "package/bpe_classes.h"
+#include "package/directory_files.h"
 #include "package/file_error.h"
 #include "package/limits.h"
 #include "package/tiktoken.h"
@@ -55,25 +55,19 @@ struct Found {
 };
 
 Result<std::optional<Found>> find_file(const fs::path& directory) {
-  std::set<std::string> names;
-  std::error_code error;
-  for (fs::directory_iterator entry(directory, error), end; !error && entry != end; entry.increment(error)) {
-    std::string name = entry->path().filename().string();
-    if (name.ends_with(".tiktoken")) names.insert(std::move(name));
-  }
-  if (error) return fail(Fault::kIo, fmt::format("{}: {}", directory.string(), error.message()));
+  AMPHORA_ASSIGN(const std::vector<std::string> names, files_ending_in(directory, ".tiktoken"));
   if (names.size() > 1)
     return fail_at(
-        Fault::kUnsupported, "Tiktoken", *names.begin(), std::nullopt,
+        Fault::kUnsupported, "Tiktoken", names.front(), std::nullopt,
         fmt::format("{}: there are several tiktoken files: {}", directory.string(), fmt::join(names, ", ")));
   std::vector<std::string> candidates = {"tokenizer.model", "tiktoken.model"};
   candidates.insert(candidates.end(), names.begin(), names.end());
   for (const std::string& name : candidates) {
     const fs::path path = directory / name;
-    if (!fs::exists(path, error)) continue;
+    if (!is_there(path)) continue;
     AMPHORA_ASSIGN(auto mapping, MappedFile::open(path));
     if (mapping->bytes().size() > kMaxRanksBytes)
-      return fail(Fault::kRefused, fmt::format("{}: {} bytes are more than the limit kMaxRanksBytes = {}",
+      return fail(Fault::kRefused, fmt::format("{}: {} bytes are more than the limit of {} bytes",
                                                path.string(), mapping->bytes().size(), kMaxRanksBytes));
     // tokenizer.model is SentencePiece's name in the first place.
     if (name != "tokenizer.model" || looks_like_tiktoken(as_text(mapping->bytes())))
@@ -115,15 +109,17 @@ void add_qwen_tokens(size_t ranks, TokenSettings& settings) {
 struct Chosen {
   const PreTokenizer* pre_tokenizer = nullptr;
   bool nfc = false, qwen_tokens = false, assumed = false;
+  std::string guessed_from = {};  ///< the model's type, where it decides because no class is given
 };
 
 Result<Chosen> choose(const TokenizerDirectory& directory, const std::string& file) {
-  const std::string tokenizer_class = tokenizer_class_of(directory);
+  const auto [tokenizer_class, is_given] = tokenizer_class_of(directory);
   const json::Value* type = directory.config.find_present("model_type");
   const std::string model_type = type != nullptr && type->is_string() ? type->text() : "";
   for (const Hint& hint : kHints)
     if (fits(hint, tokenizer_class, file, model_type))
-      return Chosen{find_pre_tokenizer(hint.pre_tokenizer), hint.nfc, hint.qwen_tokens};
+      return Chosen{find_pre_tokenizer(hint.pre_tokenizer), hint.nfc, hint.qwen_tokens, false,
+                    is_given ? std::string() : std::string(hint.model_type)};
   if (directory.assumed != nullptr) return Chosen{directory.assumed, directory.assumed->nfc, false, true};
   return fail_at(
       Fault::kUnsupported, "TokenizerClass", file, std::nullopt,
@@ -144,7 +140,7 @@ Result<std::optional<TokenizerText>> read_tiktoken(const TokenizerDirectory& dir
   const auto tokens = decode_tiktoken(as_text(found->mapping->bytes()));
   if (!tokens) return in_file(found->path, tokens.error());
 
-  AMPHORA_ASSIGN(TokenSettings settings, read_token_settings(directory, {}));
+  AMPHORA_ASSIGN(TokenSettings settings, read_token_settings(directory, {}, true));
   if (chosen.qwen_tokens && settings.with_ids.empty()) add_qwen_tokens(tokens->size(), settings);
   fill_gaps(tokens->size(), settings);
   const std::vector<std::string> pieces = byte_level_pieces(*tokens);
@@ -175,9 +171,13 @@ Result<std::optional<TokenizerText>> read_tiktoken(const TokenizerDirectory& dir
       R"("byte_fallback":false,"ignore_merges":true)",
       pieces, merges_of_ranks(*tokens));
 
-  std::vector<std::string> notes = {
-      fmt::format("{} ({} ranks) became a tokenizer.json with the pre-tokenizer {}", file, tokens->size(),
-                  chosen.pre_tokenizer->name)};
+  std::vector<std::string> notes;
+  if (!chosen.guessed_from.empty())
+    notes.push_back(
+        fmt::format("tokenizer_class is not given: how text is cut follows from the model's type {}",
+                    chosen.guessed_from));
+  notes.push_back(fmt::format("{} ({} ranks) became a tokenizer.json with the pre-tokenizer {}", file,
+                              tokens->size(), chosen.pre_tokenizer->name));
   if (parts.added_tokens.empty())
     notes.push_back(fmt::format("nothing beside {} names special tokens: the tokenizer has none", file));
   TokenizerText text = owned_tokenizer(tokenizer_json(parts), std::move(notes));

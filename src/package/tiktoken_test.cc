@@ -62,8 +62,10 @@ TEST(Tiktoken, RefusesEachDamageForItsOwnReason) {
       {"line left out", 3, "-", Fault::kCorrupt, 3, "the rank is 3, wanted 2"},
       {"token twice", 3, "AQ== 2", Fault::kCorrupt, 3, "already has the rank 1"},
       {"byte missing", 3, "enp6enp6enp6enp6 2", Fault::kCorrupt, 601, "the byte 0x02"},
-      {"token of 513 bytes", 3, std::string(684, 'A') + " 2", Fault::kRefused, 3, "kMaxTiktokenBytes"},
-      {"line of a megabyte", 3, std::string(1 << 20, 'A') + " 2", Fault::kRefused, 3, "kMaxTiktokenBytes"},
+      {"token of 513 bytes", 3, std::string(684, 'A') + " 2", Fault::kRefused, 3,
+       "longer than the limit of 512 bytes"},
+      {"line of a megabyte", 3, std::string(1 << 20, 'A') + " 2", Fault::kRefused, 3,
+       "longer than the limit of 512 bytes"},
   };
   for (const Damage& damage : damages) {
     const auto tokens = decode_tiktoken(with_line(damage.line, damage.text));

@@ -6,7 +6,6 @@
 #include <string_view>
 #include <vector>
 
-#include "amphora/json.h"
 #include "package/pre_tokenizers.h"
 
 namespace amphora::package {
@@ -24,9 +23,5 @@ std::string with_pre_tokenizer(std::string_view tokenizer_json, const PreTokeniz
 
 /// What the file asks for and what is not done: truncation and padding.
 std::vector<std::string> notes_on_blocks(std::string_view tokenizer_json);
-
-/// Where tokenizer_config.json contradicts the tokenizer.json beside it, which is the one that counts.
-std::vector<std::string> notes_on_settings(std::string_view tokenizer_json,
-                                           const json::Value& tokenizer_config);
 
 }  // namespace amphora::package

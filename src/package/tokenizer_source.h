@@ -35,6 +35,9 @@ struct TokenizerText {
 /// them.
 Result<std::optional<TokenizerText>> find_tokenizer(const TokenizerDirectory& directory);
 
+/// What to say where find_tokenizer finds none: which files there are that could have been a part of one.
+Result<std::string> note_on_absence(const std::filesystem::path& directory);
+
 /// A text that its reader has put together.
 TokenizerText owned_tokenizer(std::string json, std::vector<std::string> notes);
 

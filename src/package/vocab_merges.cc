@@ -9,6 +9,7 @@
 #include "base/file.h"
 #include "package/added_tokens.h"
 #include "package/bpe_classes.h"
+#include "package/directory_files.h"
 #include "package/file_error.h"
 #include "package/limits.h"
 #include "package/tokenizer_json.h"
@@ -85,11 +86,12 @@ Result<std::string> read_merges(const fs::path& path, const Vocabulary& vocabula
 struct Chosen {
   BpeClass bpe_class;
   const PreTokenizer* assumed = nullptr;
+  bool is_guessed = false;  ///< the class is that of the model's type: none is given
 };
 
 Result<Chosen> choose_class(const TokenizerDirectory& directory) {
-  const std::string name = tokenizer_class_of(directory);
-  if (const BpeClass* known = find_bpe_class(name)) return Chosen{*known};
+  const auto [name, is_given] = tokenizer_class_of(directory);
+  if (const BpeClass* known = find_bpe_class(name)) return Chosen{*known, nullptr, !is_given};
   if (directory.assumed != nullptr) return Chosen{BpeClass{.name = ""}, directory.assumed};
   return fail_at(
       Fault::kUnsupported, "TokenizerClass", std::string(kVocabularyFile), std::nullopt,
@@ -109,7 +111,7 @@ class Builder {
   Result<std::string> build() {
     AMPHORA_ASSIGN(vocabulary_, read_vocabulary(directory_.path / kVocabularyFile));
     AMPHORA_ASSIGN(const std::string merges, read_merges(directory_.path / kMergesFile, vocabulary_));
-    AMPHORA_ASSIGN(settings_, read_token_settings(directory_, class_.tokens));
+    AMPHORA_ASSIGN(settings_, read_token_settings(directory_, class_.tokens, true));
     AMPHORA_TRY(read_prefix_space());
     const auto find_id = [&](const std::string& content) -> std::optional<uint32_t> {
       const auto found = vocabulary_.ids.find(content);
@@ -232,11 +234,6 @@ class Builder {
   bool prefix_space_ = false;
 };
 
-bool is_there(const fs::path& path) {
-  std::error_code ignored;
-  return fs::exists(path, ignored);
-}
-
 }  // namespace
 
 Result<std::optional<TokenizerText>> read_vocab_and_merges(const TokenizerDirectory& directory) {
@@ -244,10 +241,14 @@ Result<std::optional<TokenizerText>> read_vocab_and_merges(const TokenizerDirect
     return std::nullopt;
   AMPHORA_ASSIGN(const Chosen chosen, choose_class(directory));
   AMPHORA_ASSIGN(std::string json, Builder(directory, chosen).build());
-  std::vector<std::string> notes = {
-      fmt::format("{} and {} became a tokenizer.json {}", kVocabularyFile, kMergesFile,
-                  chosen.assumed != nullptr ? "without a class"
-                                            : fmt::format("as {} reads them", chosen.bpe_class.name))};
+  std::vector<std::string> notes;
+  if (chosen.is_guessed)
+    notes.push_back(
+        fmt::format("tokenizer_class is not given: read as {}, by the model's type", chosen.bpe_class.name));
+  notes.push_back(fmt::format("{} and {} became a tokenizer.json {}", kVocabularyFile, kMergesFile,
+                              chosen.assumed != nullptr
+                                  ? "without a class"
+                                  : fmt::format("as {} reads them", chosen.bpe_class.name)));
   TokenizerText text = owned_tokenizer(std::move(json), std::move(notes));
   text.took_assumed = chosen.assumed != nullptr;
   return text;
