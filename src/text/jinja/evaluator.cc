@@ -237,7 +237,11 @@ Result<Evaluator::Flow> Evaluator::execute_node(const CallBlock& node) {
 }
 
 Result<Evaluator::Flow> Evaluator::execute_node(const Generation& node) {
+  // The reference makes a macro of the block and calls it without arguments.
   const ScopeGuard scope(scope_, std::make_shared<Scope>(scope_));
+  scope_->set("caller", runtime_.undefined("No caller defined"));
+  scope_->set("kwargs", runtime_.dict({}));
+  scope_->set("varargs", runtime_.tuple({}));
   return execute_scoped(node.body);
 }
 

@@ -233,7 +233,11 @@ class ScopeWalker {
     if (callable.uses_varargs) body.declare_parameter("varargs");
     body.finish(callable.body);
   }
-  void walk(Generation& node) { ScopeWalker(this).finish(node.body); }
+  void walk(Generation& node) {
+    ScopeWalker body(this);
+    for (const char* name : {"caller", "kwargs", "varargs"}) body.declare_parameter(name);
+    body.finish(node.body);
+  }
 
   Symbols symbols_;
   bool has_inner_ = false;
