@@ -55,6 +55,7 @@ Result<int64_t> expect_integer(const Value& value) {
 Result<bool> expect_flag(const Value* value) {
   if (value == nullptr) return false;
   AMPHORA_ASSIGN(const int64_t number, expect_integer(*value));
+  if (number != static_cast<int32_t>(number)) return render_error("Python int too large to convert to C int");
   return number != 0;
 }
 

@@ -241,13 +241,14 @@ Result<Value> filter_url_encode(Runtime& runtime, const Value& self, Arguments a
   return runtime.string(out.take());
 }
 
-Result<JsonStyle> json_style(Runtime& runtime, Arguments arguments) {
+Result<JsonStyle> json_style(Runtime& runtime, const Value& self, Arguments arguments) {
   AMPHORA_ASSIGN(const auto bound,
                  bind_arguments("tojson", arguments, {"ensure_ascii", "indent", "separators", "sort_keys"}));
   JsonStyle style;
   style.ensure_ascii = bound.flag(0, false);
   style.sort_keys = bound.flag(3, false);
-  if (const Value* indent = bound.find_present(1)) {
+  // Python does not look at the indention of a text.
+  if (const Value* indent = self.is_string() ? nullptr : bound.find_present(1)) {
     if (indent->is_string()) {
       style.indent = indent->text();
     } else {
@@ -269,7 +270,7 @@ Result<JsonStyle> json_style(Runtime& runtime, Arguments arguments) {
 
 // Hugging Face's, not Jinja's: plain json.dumps, without escaping for HTML.
 Result<Value> filter_to_json(Runtime& runtime, const Value& self, Arguments arguments) {
-  AMPHORA_ASSIGN(const JsonStyle style, json_style(runtime, arguments));
+  AMPHORA_ASSIGN(const JsonStyle style, json_style(runtime, self, arguments));
   AMPHORA_ASSIGN(std::string text, to_json(runtime.budget(), self, style));
   return runtime.string(std::move(text));
 }
