@@ -97,6 +97,10 @@ TEST(ChatTemplate, RefusesByNameWhatHasNoTextOrIsNotSupported) {
       {"ab{{ [messages[0].role.strip] }}", "line 1, column 3: the text of a builtin_function_or_method"},
       {"{{ 'a'.encode() }}", "line 1, column 7: attribute 'encode' of 'str' is not supported"},
       {"{{ self }}", "line 1, column 4: self is not supported"},
+      {"{{ [1] | tojson(indent=' ' | safe) }}",
+       "safe HTML as an indent or a separator of tojson is not supported"},
+      {"{{ [1] | tojson(separators=(',', ':' | safe)) }}",
+       "safe HTML as an indent or a separator of tojson is not supported"},
       {"{{ strftime_now('%Ed') }}", "'%E' in a time format is not supported"},
       {"{{ strftime_now('%5Y') }}", "'%5' in a time format is not supported"},
   };

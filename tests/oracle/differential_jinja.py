@@ -533,7 +533,7 @@ STRICTER = [
 ]
 
 
-def judge(wanted, got):
+def judge(env, wanted, got):
     """The verdict: same, skip, refused or stricter (with the reason), difference."""
     if "skip" in wanted or " at 0x" in wanted.get("output", ""):
         return "skip", ""
@@ -551,6 +551,9 @@ def judge(wanted, got):
         return "refused", reason
     if "folding" in wanted:
         return "later", "jinja2 computes constants while it compiles, in branches that are never taken too: " + wanted["error"]
+    unknown = re.search(r"No (filter|test) named '(.*)'\.$", got.get("error", ""))
+    if unknown and unknown[2] not in (env.filters if unknown[1] == "filter" else env.tests):
+        return "stricter", "unknown %s where jinja2 has computed the constant around it" % unknown[1]
     for pattern, reason in STRICTER:
         if "error" in got and "output" in wanted and re.search(pattern, got["error"]):
             return "stricter", reason
@@ -560,7 +563,7 @@ def judge(wanted, got):
 def shrink(env, ours, source, context):
     """A smaller template with a difference."""
     def differs(text):
-        return judge(theirs(env, text, context), ours.render(text, context))[0] == "difference"
+        return judge(env, theirs(env, text, context), ours.render(text, context))[0] == "difference"
     tokens = re.findall(r"\w+|\s+|[{%#-]*[{%#]|.", source, re.S)
     size = max(1, len(tokens) // 2)
     tries = 0
@@ -595,7 +598,7 @@ def main():
         source = Generator(r).template()
         wanted = theirs(env, source, context)
         got = ours.render(source, context)
-        verdict, reason = judge(wanted, got)
+        verdict, reason = judge(env, wanted, got)
         counts[verdict] += 1
         counts["rendered"] += "output" in wanted
         if verdict in ("refused", "stricter", "later"):

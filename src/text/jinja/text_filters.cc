@@ -241,6 +241,12 @@ Result<Value> filter_url_encode(Runtime& runtime, const Value& self, Arguments a
   return runtime.string(out.take());
 }
 
+// Python would escape what stands beside such a text, some of the time.
+Status refuse_markup(const Value& text) {
+  if (!text.is_markup()) return {};
+  return unsupported_error("safe HTML as an indent or a separator of tojson is not supported");
+}
+
 Result<JsonStyle> json_style(Runtime& runtime, const Value& self, Arguments arguments) {
   AMPHORA_ASSIGN(const auto bound,
                  bind_arguments("tojson", arguments, {"ensure_ascii", "indent", "separators", "sort_keys"}));
@@ -249,6 +255,7 @@ Result<JsonStyle> json_style(Runtime& runtime, const Value& self, Arguments argu
   style.sort_keys = bound.flag(3, false);
   // Python does not look at the indention of a text.
   if (const Value* indent = self.is_string() ? nullptr : bound.find_present(1)) {
+    AMPHORA_TRY(refuse_markup(*indent));
     if (indent->is_string()) {
       style.indent = indent->text();
     } else {
@@ -262,6 +269,7 @@ Result<JsonStyle> json_style(Runtime& runtime, const Value& self, Arguments argu
     AMPHORA_ASSIGN(const std::vector<Value> pair, iterate(runtime, *separators));
     if (pair.size() != 2 || !pair[0].is_string() || !pair[1].is_string())
       return render_error("separators must be two strings");
+    for (const Value& text : pair) AMPHORA_TRY(refuse_markup(text));
     style.item_separator = pair[0].text();
     style.key_separator = pair[1].text();
   }
