@@ -238,8 +238,12 @@ Result<Value> filter_group_by(Runtime& runtime, const Value& self, Arguments arg
 
 Result<Value> filter_batch(Runtime& runtime, const Value& self, Arguments arguments) {
   AMPHORA_ASSIGN(const auto bound, bind_arguments("batch", arguments, {"linecount", "fill_with"}, 1));
-  AMPHORA_ASSIGN(const int64_t size, expect_integer(*bound.find(0)));
   AMPHORA_ASSIGN(const std::vector<Value> items, iterate(runtime, self));
+  if (items.empty()) return runtime.generator({});
+  int64_t size = -1;  // what is no number is equal to no length, so that all items are one batch
+  if (bound.find(0)->is_number() || bound.find_present(1) != nullptr) {
+    AMPHORA_ASSIGN(size, expect_integer(*bound.find(0)));
+  }
   // Jinja compares the length with linecount before each item: zero is reached once, by the empty list, and
   // what is below is never reached.
   const size_t step = size > 0 ? static_cast<size_t>(size) : std::max<size_t>(1, items.size());
