@@ -22,9 +22,9 @@ Result<int> run_compaction(const Arguments& arguments, const Globals& globals) {
 Action declare(CLI::App& app, const Globals& globals) {
   auto arguments = std::make_shared<Arguments>();
   app.add_option("MODEL", arguments->model, ".cmf file, or any shard of a set")->required();
-  app.add_option("-o,--output", arguments->out,
-                 "the .cmf file to write->check(not_empty()); may be MODEL if that is one file")
-      ->required();
+  app.add_option("-o,--output", arguments->out, "the .cmf file to write; may be MODEL if that is one file")
+      ->required()
+      ->check(not_empty());
   return [arguments, &globals] { return run_compaction(*arguments, globals); };
 }
 

@@ -25,9 +25,9 @@ Action declare(CLI::App& app, const Globals& globals) {
   auto arguments = std::make_shared<Arguments>();
   app.add_option("MODEL", arguments->model, ".cmf file, or any shard of a set")->required();
   app.add_option("-o,--output", arguments->out,
-                 "OUT.cmf: the shards are OUT-00001-of-….cmf->check(not_empty()); OUT.cmf itself if all fits "
-                 "into one")
-      ->required();
+                 "OUT.cmf: the shards are OUT-00001-of-….cmf; OUT.cmf itself if all fits into one")
+      ->required()
+      ->check(not_empty());
   declare_shard_limit(app, arguments->limit)->required();
   return [arguments, &globals] { return run_sharding(*arguments, globals); };
 }

@@ -54,7 +54,8 @@ class Text(harness.CommandLineTest):
         model = self.converted("llama")
         self.refused(2, "run", model, "-p", "hi", "--chat-template", "", words=["--chat-template"])
         self.refused(2, "convert", LLAMA, "-o", self.folder / "x.cmf", "--assume-pretokenizer", "", words=["--assume-pretokenizer"])
-        self.refused(2, "convert", LLAMA, "-o", "", words=["--output"])
+        for arguments in [["convert", LLAMA], ["compact", model], ["shard", model, "--shard-max-gb", "1"], ["skill", "apply", model, model]]:
+            self.refused(2, *arguments, "-o", "", words=["--output"])
 
     def test_render_takes_another_template(self):
         model = self.folder / "base.cmf"
