@@ -11,10 +11,8 @@
 #include <unordered_set>
 #include <utility>
 
-#include "base/file.h"
 #include "package/directory_files.h"
 #include "package/file_error.h"
-#include "package/limits.h"
 #include "package/object_reader.h"
 
 namespace amphora::package {
@@ -27,7 +25,8 @@ std::unexpected<Error> malformed(std::string place, std::string message) {
   return fail_at(Fault::kCorrupt, "Parse", std::move(place), std::nullopt, std::move(message));
 }
 
-/// A token as a string, or as an object with its properties. A string stands for a special token.
+}  // namespace
+
 Result<AddedToken> read_token(const json::Value& value, const std::string& place, bool special) {
   if (value.is_string()) return AddedToken{.content = value.text()};
   if (!value.is_object()) return malformed(place, "a token is neither a string nor an object");
@@ -42,6 +41,8 @@ Result<AddedToken> read_token(const json::Value& value, const std::string& place
   AMPHORA_TRY(in.status());
   return token;
 }
+
+namespace {
 
 /// Empty: no file has the key.
 using TokenList = std::optional<std::vector<AddedToken>>;
@@ -142,22 +143,12 @@ class SettingsReader {
     return {};
   }
 
-  Result<json::Value> read_file(const char* name) {
-    const std::filesystem::path path = directory_.path / name;
-    if (!is_there(path)) return json::Value();
-    AMPHORA_ASSIGN(const std::string text, read_small_file(path, kMaxConfigBytes));
-    auto root = json::parse(text);
-    if (!root) return in_file(path, root.error());
-    if (!root->is_object()) return in_file(path, malformed("$", "not an object").error());
-    return root;
-  }
-
   Status read_older_files() {
-    AMPHORA_ASSIGN(const json::Value map, read_file("special_tokens_map.json"));
+    AMPHORA_ASSIGN(const json::Value map, read_object_if_there(directory_.path / "special_tokens_map.json"));
     if (map.is_object())
       if (const Status status = read_named(map, true); !status)
         return in_file("special_tokens_map.json", status.error());
-    AMPHORA_ASSIGN(const json::Value added, read_file("added_tokens.json"));
+    AMPHORA_ASSIGN(const json::Value added, read_object_if_there(directory_.path / "added_tokens.json"));
     const std::unordered_set<std::string> specials = special_contents();
     for (const json::Member& member : added.members()) {
       const auto id = member.value.is_number() ? member.value.as_unsigned() : std::nullopt;

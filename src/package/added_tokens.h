@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "amphora/json.h"
 #include "amphora/result.h"
 #include "package/tokenizer_json.h"
 #include "package/tokenizer_source.h"
@@ -32,6 +33,10 @@ struct TokenSettings {
   bool is_denied(Part which) const { return denied[static_cast<size_t>(which)]; }
   const std::optional<AddedToken>& part(Part which) const { return parts[static_cast<size_t>(which)]; }
 };
+
+/// A token as a string, which stands for a special one, or as an object with its properties. `special`: where
+/// the object does not say.
+Result<AddedToken> read_token(const json::Value& value, const std::string& place, bool special);
 
 /// Reads tokenizer_config.json, special_tokens_map.json and added_tokens.json as transformers 5 does: the two
 /// older files count only where the first has no added_tokens_decoder. `older_list_counts`: the list

@@ -6,6 +6,10 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/file.h"
+#include "package/file_error.h"
+#include "package/limits.h"
+
 namespace amphora::package {
 
 namespace fs = std::filesystem;
@@ -13,6 +17,16 @@ namespace fs = std::filesystem;
 bool is_there(const fs::path& path) {
   std::error_code ignored;
   return fs::symlink_status(path, ignored).type() != fs::file_type::not_found;
+}
+
+Result<json::Value> read_object_if_there(const fs::path& path) {
+  if (!is_there(path)) return json::Value();
+  AMPHORA_ASSIGN(const std::string text, read_small_file(path, kMaxConfigBytes));
+  auto root = json::parse(text);
+  if (!root) return in_file(path, root.error());
+  if (!root->is_object())
+    return in_file(path, Error{Fault::kCorrupt, "Parse", "$", std::nullopt, "not an object"});
+  return root;
 }
 
 Result<std::vector<std::string>> files_ending_in(const fs::path& directory, std::string_view suffix) {

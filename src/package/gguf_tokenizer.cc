@@ -16,8 +16,6 @@
 namespace amphora::package {
 namespace {
 
-constexpr std::string_view kSpaceMark = "\u2581";
-
 /// Tokens that end a turn or a text in the families that this program reads. Files often name only one of
 /// them as end of sequence.
 constexpr std::array<std::string_view, 8> kStopTokens = {"<|im_end|>", "<|endoftext|>", "<|eot_id|>",

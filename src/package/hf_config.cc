@@ -418,7 +418,7 @@ Result<TokenizerConfig> decode_token_ids(const json::Value& object, const std::s
 }
 
 Result<HfConfig> decode_hf_config(std::string_view text) {
-  AMPHORA_ASSIGN(const json::Value root, json::parse(text));
+  AMPHORA_ASSIGN(json::Value root, json::parse(text));
   if (!root.is_object()) return fail_at(Fault::kCorrupt, "Parse", "$", 0, "not an object");
   ObjectReader root_in(root, "$");
   AMPHORA_ASSIGN(const Chosen chosen, choose_family(root_in));
@@ -453,6 +453,7 @@ Result<HfConfig> decode_hf_config(std::string_view text) {
     if (!ids.bos_token_id) ids.bos_token_id = inner.bos_token_id;
     if (!ids.pad_token_id) ids.pad_token_id = inner.pad_token_id;
   }
+  config.root = std::move(root);
   return config;
 }
 

@@ -17,6 +17,7 @@ struct HfConfig {
   bool says_tied = false;        ///< whether the file itself sets tie_word_embeddings
   bool has_other_parts = false;  ///< the language model of a larger one: its towers are left out
   TokenizerConfig token_ids;     ///< only the ids
+  json::Value root;              ///< the whole file
 };
 
 /// Reads config.json. Both the newer style (rope_parameters, dtype, layer_types) and the older one

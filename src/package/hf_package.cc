@@ -272,16 +272,12 @@ Status settle_head(const HfConfig& config, Package& package) {
   return {};
 }
 
-Status read_tokenizer(package::TokenizerDirectory directory, const HfConfig& config, Package& package) {
-  AMPHORA_ASSIGN(package.tokenizer,
-                 package::read_tokenizer_config(directory.path, config.token_ids, package.notes));
-  const fs::path settings = directory.path / "tokenizer_config.json";
-  if (is_there(settings)) {
-    AMPHORA_ASSIGN(const std::string text, read_small_file(settings, package::kMaxConfigBytes));
-    auto root = json::parse(text);
-    if (!root) return in_file(settings, root.error());
-    directory.tokenizer_config = *std::move(root);
-  }
+Status read_tokenizer(package::TokenizerDirectory directory, const TokenizerConfig& config_ids,
+                      Package& package) {
+  AMPHORA_ASSIGN(directory.tokenizer_config,
+                 package::read_object_if_there(directory.path / "tokenizer_config.json"));
+  AMPHORA_ASSIGN(package.tokenizer, package::read_tokenizer_config(directory.path, directory.tokenizer_config,
+                                                                   config_ids, package.notes));
   AMPHORA_ASSIGN(auto text, package::find_tokenizer(directory));
   if (!text) {
     AMPHORA_ASSIGN(std::string note, package::note_on_absence(directory.path));
@@ -325,8 +321,7 @@ Result<std::shared_ptr<const Package>> open_hugging_face_package(const fs::path&
   package->spec = config->spec;
   AMPHORA_TRY(read_weights(directory, *config, *package));
   AMPHORA_TRY(settle_head(*config, *package));
-  AMPHORA_ASSIGN(json::Value root, json::parse(text));
-  AMPHORA_TRY(read_tokenizer({directory, std::move(root), {}, options.assumed}, *config, *package));
+  AMPHORA_TRY(read_tokenizer({directory, config->root, {}, options.assumed}, config->token_ids, *package));
   return package;
 }
 

@@ -15,17 +15,6 @@
 namespace amphora::package {
 namespace {
 
-/// The text of a small file; empty if it does not exist.
-Result<std::optional<std::string>> read_if_there(const std::filesystem::path& path, uint64_t limit) {
-  if (!is_there(path)) return std::nullopt;
-  AMPHORA_ASSIGN(std::string text, read_small_file(path, limit));
-  return text;
-}
-
-std::unexpected<Error> no_object(const std::filesystem::path& path) {
-  return in_file(path, Error{Fault::kCorrupt, "Parse", "$", std::nullopt, "not an object"});
-}
-
 /// `chat_template`: a template, or a list of named ones of which "default" counts.
 Result<std::optional<std::string>> decode_chat_template(const json::Value& config,
                                                         std::vector<std::string>& notes) {
@@ -71,35 +60,27 @@ Status note_further_templates(const std::filesystem::path& directory, std::vecto
 }  // namespace
 
 Result<TokenizerConfig> read_tokenizer_config(const std::filesystem::path& directory,
-                                              const TokenizerConfig& config_ids,
+                                              const json::Value& config, const TokenizerConfig& config_ids,
                                               std::vector<std::string>& notes) {
   TokenizerConfig result = config_ids;
   const auto generation_path = directory / "generation_config.json";
-  AMPHORA_ASSIGN(const auto generation, read_if_there(generation_path, kMaxConfigBytes));
-  if (generation) {
-    const auto root = json::parse(*generation);
-    if (!root) return in_file(generation_path, root.error());
-    if (!root->is_object()) return no_object(generation_path);
-    const auto ids = decode_token_ids(*root, "$");
+  AMPHORA_ASSIGN(const json::Value generation, read_object_if_there(generation_path));
+  if (generation.is_object()) {
+    const auto ids = decode_token_ids(generation, "$");
     if (!ids) return in_file(generation_path, ids.error());
     if (!ids->eos_token_ids.empty()) result.eos_token_ids = ids->eos_token_ids;
     if (ids->bos_token_id) result.bos_token_id = ids->bos_token_id;
     if (ids->pad_token_id) result.pad_token_id = ids->pad_token_id;
   }
 
-  const auto config_path = directory / "tokenizer_config.json";
-  AMPHORA_ASSIGN(const auto config, read_if_there(config_path, kMaxConfigBytes));
-  if (config) {
-    const auto root = json::parse(*config);
-    if (!root) return in_file(config_path, root.error());
-    if (!root->is_object()) return no_object(config_path);
-    auto chat_template = decode_chat_template(*root, notes);
-    if (!chat_template) return in_file(config_path, chat_template.error());
+  if (config.is_object()) {
+    auto chat_template = decode_chat_template(config, notes);
+    if (!chat_template) return in_file("tokenizer_config.json", chat_template.error());
     result.chat_template = *std::move(chat_template);
   }
-  AMPHORA_ASSIGN(auto file_template, read_if_there(directory / "chat_template.jinja", kMaxTemplateBytes));
-  if (file_template) {
-    if (result.chat_template && *result.chat_template != *file_template)
+  if (const auto path = directory / "chat_template.jinja"; is_there(path)) {
+    AMPHORA_ASSIGN(std::string file_template, read_small_file(path, kMaxTemplateBytes));
+    if (result.chat_template && *result.chat_template != file_template)
       notes.push_back("chat_template.jinja replaces the template in tokenizer_config.json");
     result.chat_template = std::move(file_template);
   }

@@ -99,13 +99,11 @@ std::unordered_map<std::string, AddedToken> added_tokens_of(std::string_view tok
   for (const json::Value& item : added.items()) {
     if (!item.is_object()) continue;
     ObjectReader in(item, "$");
-    AddedToken token{.id = in.read_integer("id"), .content = in.read_string("content")};
-    token.special = in.find_bool("special").value_or(false);
-    token.single_word = in.find_bool("single_word").value_or(false);
-    token.strip_left = in.find_bool("lstrip").value_or(false);
-    token.strip_right = in.find_bool("rstrip").value_or(false);
-    token.normalized = in.find_bool("normalized").value_or(!token.special);
-    if (in.ok()) tokens.emplace(token.content, std::move(token));
+    const uint32_t id = in.read_integer("id");
+    auto token = read_token(item, "$", false);
+    if (!in.ok() || !token) continue;
+    token->id = id;
+    tokens.emplace(token->content, *token);
   }
   return tokens;
 }

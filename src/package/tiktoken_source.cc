@@ -164,7 +164,7 @@ Result<std::optional<TokenizerText>> read_tiktoken(const TokenizerDirectory& dir
   parts.pre_tokenizer = pre_tokenizer_json(*chosen.pre_tokenizer);
   parts.post_processor =
       post_processor_json(named(Part::kBos, settings.adds_bos), named(Part::kEos, settings.adds_eos));
-  parts.decoder = R"({"type":"ByteLevel","add_prefix_space":true,"trim_offsets":true,"use_regex":true})";
+  parts.decoder = kByteLevelDecoder;
   // tiktoken takes a word that is a token whole, without a look at the ranks of its parts.
   parts.model = bpe_model_json(
       R"("unk_token":null,"continuing_subword_prefix":null,"end_of_word_suffix":null,"fuse_unk":false,)"

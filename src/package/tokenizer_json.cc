@@ -10,8 +10,6 @@
 namespace amphora::package {
 namespace {
 
-constexpr std::string_view kSpaceMark = "\u2581";
-
 std::string added_tokens_json(std::span<const AddedToken> tokens) {
   std::string json;
   for (const AddedToken& token : tokens)

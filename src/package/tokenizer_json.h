@@ -13,6 +13,11 @@
 
 namespace amphora::package {
 
+inline constexpr std::string_view kSpaceMark = "\u2581";  ///< a space in SentencePiece's vocabularies
+/// The decoder of byte-level vocabularies.
+inline constexpr std::string_view kByteLevelDecoder =
+    R"({"type":"ByteLevel","add_prefix_space":true,"trim_offsets":true,"use_regex":true})";
+
 /// The text as a JSON string.
 std::string json_text(std::string_view text);
 

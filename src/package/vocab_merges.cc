@@ -21,8 +21,6 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::string_view kVocabularyFile = "vocab.json", kMergesFile = "merges.txt";
-constexpr std::string_view kByteLevelDecoder =
-    R"({"type":"ByteLevel","add_prefix_space":true,"trim_offsets":true,"use_regex":true})";
 
 struct Vocabulary {
   std::string text;  ///< the file: it becomes a part of the tokenizer.json as it is

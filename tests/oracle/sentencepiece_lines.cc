@@ -6,17 +6,12 @@
 #include <iostream>
 #include <sstream>
 
-#include "amphora/json.h"
+#include "answers.h"
 #include "package/spm_tokenizer.h"
-#include "text/tokenizer.h"
 
 namespace {
 
 using namespace amphora;
-
-json::Value error_line(const Error& error) {
-  return json::Value::object({{"error", json::Value::string(error.place + ": " + error.message)}});
-}
 
 Result<std::shared_ptr<const text::Tokenizer>> load(const std::string& path, bool& is_standard) {
   std::ifstream in(path, std::ios::binary);
@@ -29,14 +24,9 @@ Result<std::shared_ptr<const text::Tokenizer>> load(const std::string& path, boo
 }
 
 Result<json::Value> answer_line(const text::Tokenizer& tokenizer, const std::vector<json::Value>& request) {
-  if (request.size() == 1 && request[0].is_string()) {
-    AMPHORA_ASSIGN(const auto ids,
-                   tokenizer.encode(request[0].text(), {.add_special = false, .parse_special = false}));
-    AMPHORA_ASSIGN(const std::string decoded, tokenizer.decode(ids, /*skip_special=*/true));
-    std::vector<json::Value> numbers;
-    for (const text::TokenId id : ids) numbers.push_back(json::Value::unsigned_integer(id));
-    return json::Value::array({json::Value::array(std::move(numbers)), json::Value::string(decoded)});
-  }
+  if (request.size() == 1 && request[0].is_string())
+    return encoded_line(tokenizer, request[0].text(), {.add_special = false, .parse_special = false},
+                        /*skip_special=*/true);
   std::vector<text::TokenId> ids;
   for (const json::Value& id : request)
     ids.push_back(static_cast<text::TokenId>(id.as_unsigned().value_or(0)));

@@ -4,26 +4,9 @@
 #include <iostream>
 #include <sstream>
 
-#include "amphora/json.h"
-#include "text/tokenizer.h"
-
-namespace {
+#include "answers.h"
 
 using namespace amphora;
-
-json::Value error_line(const Error& error) {
-  return json::Value::object({{"error", json::Value::string(error.place + ": " + error.message)}});
-}
-
-Result<json::Value> encode_line(const text::Tokenizer& tokenizer, const std::string& text) {
-  AMPHORA_ASSIGN(const auto ids, tokenizer.encode(text));
-  AMPHORA_ASSIGN(const std::string decoded, tokenizer.decode(ids));
-  std::vector<json::Value> numbers;
-  for (const text::TokenId id : ids) numbers.push_back(json::Value::unsigned_integer(id));
-  return json::Value::array({json::Value::array(std::move(numbers)), json::Value::string(decoded)});
-}
-
-}  // namespace
 
 int main() {
   std::shared_ptr<const text::Tokenizer> tokenizer;
@@ -40,7 +23,7 @@ int main() {
       continue;
     }
     if (tokenizer == nullptr || request->items().size() != 1) return 2;
-    const auto answer = encode_line(*tokenizer, request->items()[0].text());
+    const auto answer = encoded_line(*tokenizer, request->items()[0].text(), {}, /*skip_special=*/false);
     std::cout << json::dump(answer ? *answer : error_line(answer.error())) << '\n';
   }
 }

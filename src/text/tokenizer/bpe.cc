@@ -11,7 +11,6 @@ namespace amphora::text {
 namespace {
 
 constexpr TokenId kNone = UINT32_MAX;
-constexpr std::string_view kMark = "\u2581";  // a space in SentencePiece's vocabularies
 
 // Words found before in the same text. Direct-mapped: a newcomer takes the place of what it collides with.
 class WordCache {
@@ -65,9 +64,7 @@ struct Bpe::WordScratch : Scratch {
 Bpe::Bpe(const Vocabulary& vocabulary, MergeTable merges, BpeOptions options)
     : vocabulary_(vocabulary), merges_(std::move(merges)), options_(std::move(options)) {
   if (options_.unk_token) unk_id_ = vocabulary_.find(*options_.unk_token);
-  if (options_.byte_fallback)
-    for (uint32_t byte = 0; byte < 256; ++byte)
-      byte_ids_[byte] = vocabulary_.find(fmt::format("<0x{:02X}>", byte));
+  if (options_.byte_fallback) byte_ids_ = vocabulary_.byte_pieces();
   for (char32_t c = 0; c < low_characters_.size(); ++c) {
     std::string text;
     unicode::append_utf8(text, c);
@@ -85,12 +82,13 @@ std::unique_ptr<Model::Scratch> Bpe::make_scratch() const { return std::make_uni
 void Bpe::find_cuts() {
   const bool plain = options_.continuing_subword_prefix.empty() && options_.end_of_word_suffix.empty() &&
                      !options_.ignore_merges;
-  if (!plain || !vocabulary_.find(kMark)) return;
+  if (!plain || !vocabulary_.find(kSpaceMark)) return;
   cuts_before_mark_ = true;
   for (TokenId id = 0; id < vocabulary_.id_limit(); ++id) {
     const std::string* piece = vocabulary_.find_piece(id);
     if (piece == nullptr) continue;
-    for (size_t at = piece->find(kMark, 1); at != std::string::npos; at = piece->find(kMark, at + 1)) {
+    for (size_t at = piece->find(kSpaceMark, 1); at != std::string::npos;
+         at = piece->find(kSpaceMark, at + 1)) {
       size_t before = at - 1;
       while (before > 0 && (static_cast<uint8_t>((*piece)[before]) & 0xC0) == 0x80) --before;
       joined_to_mark_.push_back(unicode::decode_utf8(*piece, before).code_point);
@@ -105,7 +103,8 @@ void Bpe::find_cuts() {
 // cut must be a piece: one that is dropped, unknown or spelled in bytes would leave other neighbours than the
 // text shows.
 size_t Bpe::cut_before_mark(std::string_view word, size_t from) const {
-  for (size_t at = word.find(kMark, from + 1); at != std::string_view::npos; at = word.find(kMark, at + 1)) {
+  for (size_t at = word.find(kSpaceMark, from + 1); at != std::string_view::npos;
+       at = word.find(kSpaceMark, at + 1)) {
     size_t before = at - 1;
     while ((static_cast<uint8_t>(word[before]) & 0xC0) == 0x80) --before;
     const char32_t c = unicode::decode_utf8(word, before).code_point;

@@ -46,6 +46,24 @@ Status for_each_field(simdjson::ondemand::object& model, const Read& read) {
   return {};
 }
 
+/// `"vocab": [[…], …]`: calls `reserve(count)` once and `read(piece)` for each.
+template <class Reserve, class Read>
+Status for_each_piece(simdjson::ondemand::value value, const Reserve& reserve, const Read& read) {
+  simdjson::ondemand::array list;
+  size_t count = 0, index = 0;
+  if (const auto error = value.get_array().get(list)) return corrupt_model("vocab", error);
+  if (const auto error = list.count_elements().get(count)) return corrupt_model("vocab", error);
+  reserve(count);
+  for (auto entry : list) {
+    simdjson::ondemand::array piece;
+    if (const auto error = std::move(entry).get_array().get(piece))
+      return corrupt_model(fmt::format("vocab[{}]", index), error);
+    AMPHORA_TRY(read(piece));
+    ++index;
+  }
+  return {};
+}
+
 Result<std::string> read_model_string(std::string_view key, simdjson::ondemand::value value);
 Result<bool> read_model_flag(std::string_view key, simdjson::ondemand::value value);
 Result<bool> is_null_field(std::string_view key, simdjson::ondemand::value value);

@@ -4,8 +4,6 @@
 #include <algorithm>
 #include <limits>
 
-#include <fmt/format.h>
-
 #include "text/tokenizer/best_path.h"
 #include "text/tokenizer/sentence_piece_bpe.h"
 #include "text/tokenizer/span.h"
@@ -13,8 +11,6 @@
 
 namespace amphora::text {
 namespace {
-
-constexpr std::string_view kSpaceMark = "\u2581";
 
 struct NoScratch : Model::Scratch {};
 
@@ -142,8 +138,7 @@ size_t SymbolMatcher::symbol_bytes(std::string_view text) const {
 void PieceOutput::add(std::string_view piece, TokenId id) {
   const bool unknown = id == table_.unk_id;
   if (unknown && table_.byte_fallback) {
-    for (const char byte : piece)
-      ids_.push_back(vocabulary_.find(fmt::format("<0x{:02X}>", static_cast<uint8_t>(byte))).value_or(id));
+    for (const char byte : piece) ids_.push_back(table_.byte_ids[static_cast<uint8_t>(byte)].value_or(id));
   } else if (!unknown || !after_unknown_) {
     ids_.push_back(id);
   }
@@ -152,6 +147,7 @@ void PieceOutput::add(std::string_view piece, TokenId id) {
 
 std::unique_ptr<Model> make_sentence_piece_model(std::string_view algorithm, const Vocabulary& vocabulary,
                                                  PieceTable table) {
+  if (table.byte_fallback) table.byte_ids = vocabulary.byte_pieces();
   if (algorithm == "unigram") return std::make_unique<UnigramModel>(vocabulary, std::move(table));
   if (algorithm == "bpe") return std::make_unique<SentencePieceBpe>(vocabulary, std::move(table));
   if (algorithm == "word") return std::make_unique<WordModel>(vocabulary, std::move(table));

@@ -1,6 +1,7 @@
 // The models of SentencePiece, with the library's own arithmetic (docs/formats/tokenizer.md).
 #pragma once
 
+#include <array>
 #include <memory>
 #include <optional>
 #include <string>
@@ -21,6 +22,7 @@ struct PieceTable {
   std::vector<PieceKind> kinds;
   TokenId unk_id = 0;
   bool byte_fallback = false;
+  std::array<std::optional<TokenId>, 256> byte_ids = {};  ///< filled in by make_sentence_piece_model
 
   /// Whether a text can become this piece: control, unknown and byte pieces have no text of their own.
   bool has_text(TokenId id) const {

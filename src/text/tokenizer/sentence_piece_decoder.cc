@@ -4,12 +4,11 @@
 #include <memory>
 #include <optional>
 
+#include "text/tokenizer/vocabulary.h"
 #include "unicode/utf8.h"
 
 namespace amphora::text {
 namespace {
-
-constexpr std::string_view kSpaceMark = "\u2581";
 
 std::optional<uint8_t> upper_hex_digit(char c) {
   if (c >= '0' && c <= '9') return static_cast<uint8_t>(c - '0');

@@ -14,7 +14,6 @@
 namespace amphora::text {
 namespace {
 
-constexpr std::string_view kSpaceMark = "\u2581";
 // A character map may put much for little: what comes out has a limit of its own.
 constexpr size_t kMaxNormalizedBytes = size_t{1} << 30;
 

@@ -48,18 +48,13 @@ class UnigramReader {
 
   Status read_pieces(ondemand::value value) {
     has_vocab_ = true;
-    ondemand::array list;
-    size_t count = 0;
-    if (const auto error = value.get_array().get(list)) return corrupt_model("vocab", error);
-    if (const auto error = list.count_elements().get(count)) return corrupt_model("vocab", error);
-    vocabulary_.reserve(count);
-    scores_.reserve(count);
-    for (auto entry : list) {
-      ondemand::array piece;
-      if (const auto error = std::move(entry).get_array().get(piece)) return corrupt_model(place(), error);
-      AMPHORA_TRY(read_piece(piece));
-    }
-    return {};
+    return for_each_piece(
+        value,
+        [&](size_t count) {
+          vocabulary_.reserve(count);
+          scores_.reserve(count);
+        },
+        [&](ondemand::array piece) { return read_piece(piece); });
   }
 
   // `["text", score]`

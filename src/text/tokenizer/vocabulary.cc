@@ -119,6 +119,12 @@ void Vocabulary::prefetch_piece(const PieceKey& key) const {
     if (slots_[at].tag == tag) return __builtin_prefetch(&pieces_[slots_[at].id]);
 }
 
+std::array<std::optional<TokenId>, 256> Vocabulary::byte_pieces() const {
+  std::array<std::optional<TokenId>, 256> ids;
+  for (size_t byte = 0; byte < ids.size(); ++byte) ids[byte] = find(fmt::format("<0x{:02X}>", byte));
+  return ids;
+}
+
 Status Vocabulary::add(std::string_view piece, uint64_t id) {
   const PieceKey key(piece);
   if (find(key))

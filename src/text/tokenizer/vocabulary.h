@@ -1,6 +1,7 @@
 // Pieces and their ids.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -14,6 +15,8 @@
 namespace amphora::text {
 
 uint64_t hash_bytes(std::string_view bytes);
+
+inline constexpr std::string_view kSpaceMark = "\u2581";  ///< a space in SentencePiece's vocabularies
 
 /// A text to look up. Most pieces have no more than seven bytes: those are their own key.
 struct PieceKey {
@@ -42,6 +45,8 @@ class Vocabulary {
   std::optional<TokenId> find(const PieceKey& key) const {
     return key.is_short() ? find_short(key) : find_long(key);
   }
+  /// Ids of "<0x00>" … "<0xFF>".
+  std::array<std::optional<TokenId>, 256> byte_pieces() const;
   const std::string* find_piece(TokenId id) const {
     return id < pieces_.size() && known_[id] ? &pieces_[id] : nullptr;
   }
