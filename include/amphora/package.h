@@ -39,6 +39,42 @@ struct LongRopeSpec {
   double attention_factor = 1;
 };
 
+/// Routing of a mixture of experts (docs/formats/cmf.md §12). Which layers are mixtures, and how many experts
+/// each has, the tensors say.
+struct MoeSpec {
+  uint32_t num_experts = 0, top_k = 0, moe_intermediate_size = 0;
+  bool norm_topk_prob = false;  ///< the chosen probabilities are divided by their sum
+  std::optional<uint32_t> shared_expert_intermediate_size;
+  bool router_sigmoid = false;       ///< probabilities are sigmoids of the logits, else their softmax
+  double routed_scaling_factor = 1;  ///< multiplies the weights
+  bool router_resonance = false;
+  /// Experts lie in n_group groups of neighbours, of which the topk_group best are chosen from (DeepSeek-V3).
+  std::optional<uint32_t> n_group, topk_group;
+};
+
+/// Multi-head latent attention (DeepSeek-V2, arXiv 2405.04434 §2.1). Query rows are stored per head as
+/// [rope | nope], half-split.
+struct MlaSpec {
+  uint32_t kv_lora_rank = 0, qk_rope_head_dim = 0, qk_nope_head_dim = 0, v_head_dim = 0;
+  std::optional<uint32_t> q_lora_rank;
+  bool nope = false;  ///< nothing is rotated
+};
+
+/// A predictor of further tokens (multi-token prediction, arXiv 2412.19437 §2.2).
+struct MtpSpec {
+  uint32_t num_layers = 0;
+  bool share_lm_head = true, share_embed = true;
+};
+
+enum class LinearCore : uint8_t { kGatedDeltaNet, kVmfPhase };
+
+/// What LinearAttention layers compute.
+struct LinearCoreSpec {
+  LinearCore kind = LinearCore::kGatedDeltaNet;
+  uint32_t num_heads = 0, value_head_dim = 0;
+  std::optional<uint32_t> nphase;
+};
+
 /// The `arch` block of a CMF header (docs/formats/cmf.md §2, §12): dimensions and constants of a decoder.
 /// Which operators a layer has is decided by the tensors that exist, never from here. A value that is absent
 /// is neutral.
@@ -68,9 +104,18 @@ struct ModelSpec {
   std::optional<LongRopeSpec> longrope;
   std::vector<float> rope_freq_factors;  ///< empty or rotary_dim/2: inv_freq[i] /= f[i] on global layers
   std::vector<uint32_t> attention_heads_per_layer;  ///< empty or one per layer
-  uint32_t num_loops = 1;
-  /// Keys of `arch` that are known to the specification but that the fields above do not carry (moe, mla,
-  /// linear_core …) with their values: a loader that cannot honour one refuses the model by its name.
+  bool attn_v_norm = false;                         ///< RMS norm of the value heads, without weights
+  uint32_t num_loops = 1;        ///< passes through the layers, each with keys and values of its own
+  bool loop_final_norm = false;  ///< the final norm after every pass
+  std::optional<MoeSpec> moe;
+  std::optional<MlaSpec> mla;
+  std::optional<MtpSpec> mtp;
+  std::optional<LinearCoreSpec> linear_core;  ///< required if a layer is LinearAttention
+  std::optional<uint32_t> linear_conv_kernel_dim, linear_num_key_heads, linear_num_value_heads;
+  std::optional<uint32_t> linear_key_head_dim, linear_value_head_dim;
+  std::optional<double> kda_gate_lower_bound;
+  /// Keys of `arch` that are known to the specification but that the fields above do not carry (g3n,
+  /// head_clusters …) with their values: a loader that cannot honour one refuses the model by its name.
   std::vector<json::Member> other;
 
   bool is_local(uint32_t layer) const;  ///< whether the layer sees only sliding_window positions

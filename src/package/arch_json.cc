@@ -9,65 +9,51 @@
 #include <string_view>
 #include <utility>
 
+#include "package/arch_operators.h"
+#include "package/name_table.h"
 #include "package/object_reader.h"
 
 namespace amphora::package {
 namespace {
 
-template <class T>
-using NameTable = std::pair<std::string_view, T>;
-
 constexpr std::array kLayerTypes = {
-    NameTable<LayerType>{"FullAttention", LayerType::kFullAttention},
-    NameTable<LayerType>{"SlidingAttention", LayerType::kSlidingAttention},
-    NameTable<LayerType>{"LinearAttention", LayerType::kLinearAttention},
-    NameTable<LayerType>{"ShortConv", LayerType::kShortConv},
-    NameTable<LayerType>{"Kda", LayerType::kKda},
+    NamedValue<LayerType>{"FullAttention", LayerType::kFullAttention},
+    NamedValue<LayerType>{"SlidingAttention", LayerType::kSlidingAttention},
+    NamedValue<LayerType>{"LinearAttention", LayerType::kLinearAttention},
+    NamedValue<LayerType>{"ShortConv", LayerType::kShortConv},
+    NamedValue<LayerType>{"Kda", LayerType::kKda},
 };
 constexpr std::array kNormStyles = {
-    NameTable<NormStyle>{"qwen", NormStyle::kPlain},
-    NameTable<NormStyle>{"gemma", NormStyle::kOnePlus},
+    NamedValue<NormStyle>{"qwen", NormStyle::kPlain},
+    NamedValue<NormStyle>{"gemma", NormStyle::kOnePlus},
 };
 constexpr std::array kActivations = {
-    NameTable<Activation>{"silu", Activation::kSilu},
-    NameTable<Activation>{"gelu_tanh", Activation::kGeluTanh},
+    NamedValue<Activation>{"silu", Activation::kSilu},
+    NamedValue<Activation>{"gelu_tanh", Activation::kGeluTanh},
 };
 
-template <class Table>
-auto find_value(const Table& table, std::string_view name) -> const typename Table::value_type::second_type* {
-  for (const auto& entry : table)
-    if (entry.first == name) return &entry.second;
-  return nullptr;
-}
-
-template <class Table, class T>
-json::Value name_value(const Table& table, T value) {
-  for (const auto& entry : table)
-    if (entry.second == value) return json::Value::string(std::string(entry.first));
-  return {};  // every enumerator has its line
-}
-
 /// Keys of the specification that change what a model computes and that ModelSpec has no field for.
-constexpr std::array<std::string_view, 19> kOther = {
-    "linear_conv_kernel_dim",
-    "linear_num_key_heads",
-    "linear_num_value_heads",
-    "linear_key_head_dim",
-    "linear_value_head_dim",
-    "linear_core",
-    "mtp",
-    "moe",
-    "mla",
+constexpr std::array<std::string_view, 7> kOther = {
     "activation_situ_beta",
     "activation_situ_linear_beta",
     "global_head_dim",
     "num_global_kv_heads",
     "global_partial_rotary_factor",
-    "attn_v_norm",
     "head_clusters",
     "g3n",
-    "kda_gate_lower_bound",
-    "loop_final_norm",
+};
+
+/// Counts of arch itself that only some operators have.
+struct OperatorCount {
+  std::string_view key;
+  std::optional<uint32_t> ModelSpec::* field;
+};
+constexpr std::array kOperatorCounts = {
+    OperatorCount{"linear_conv_kernel_dim", &ModelSpec::linear_conv_kernel_dim},
+    OperatorCount{"linear_num_key_heads", &ModelSpec::linear_num_key_heads},
+    OperatorCount{"linear_num_value_heads", &ModelSpec::linear_num_value_heads},
+    OperatorCount{"linear_key_head_dim", &ModelSpec::linear_key_head_dim},
+    OperatorCount{"linear_value_head_dim", &ModelSpec::linear_value_head_dim},
 };
 
 std::vector<LayerType> read_layer_types(ObjectReader& arch, uint32_t num_layers) {
@@ -200,8 +186,13 @@ Result<ModelSpec> decode_arch(const json::Value& arch) {
     in.reject(
         "attention_heads_per_layer",
         fmt::format("has {} elements for {} layers", spec.attention_heads_per_layer.size(), spec.num_layers));
+  spec.attn_v_norm = in.find_bool("attn_v_norm").value_or(spec.attn_v_norm);
   spec.num_loops = in.find_integer("num_loops").value_or(spec.num_loops);
   if (spec.num_loops == 0) in.reject("num_loops", "0 loops run nothing");
+  spec.loop_final_norm = in.find_bool("loop_final_norm").value_or(spec.loop_final_norm);
+  for (const OperatorCount& count : kOperatorCounts) spec.*count.field = in.find_integer(count.key);
+  spec.kda_gate_lower_bound = in.find_number("kda_gate_lower_bound");
+  AMPHORA_TRY(decode_operators(in, spec));
   AMPHORA_TRY(in.status());
 
   for (const json::Member& member : arch.members()) {
@@ -260,7 +251,13 @@ json::Value encode_arch(const ModelSpec& spec) {
   optional_number("attn_logit_softcapping", spec.attn_logit_softcapping);
   unless_neutral("logit_multiplier", spec.logit_multiplier, 1);
   integer("max_position_embeddings", spec.max_position_embeddings);
+  if (spec.attn_v_norm) out.set("attn_v_norm", json::Value::boolean(true));
   if (spec.num_loops != 1) integer("num_loops", spec.num_loops);
+  if (spec.loop_final_norm) out.set("loop_final_norm", json::Value::boolean(true));
+  for (const OperatorCount& count : kOperatorCounts)
+    if (spec.*count.field) integer(count.key, *(spec.*count.field));
+  optional_number("kda_gate_lower_bound", spec.kda_gate_lower_bound);
+  encode_operators(spec, out);
   for (const json::Member& member : spec.other) out.set(member.key, member.value);
   return out;
 }

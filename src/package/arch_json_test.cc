@@ -66,16 +66,31 @@ TEST(ArchJson, CarriesEveryOptionalBlockThereAndBack) {
        {"attn_logit_softcapping", "50"},
        {"logit_multiplier", "0.125"},
        {"num_loops", "2"},
-       {"moe", R"({"num_experts":8,"top_k":2,"moe_intermediate_size":32,"odd":1.50})"},
-       {"linear_core", R"({"kind":"gated_delta_net"})"},
-       {"linear_num_key_heads", "2"}});
+       {"attn_v_norm", "true"},
+       {"loop_final_norm", "true"},
+       {"moe", R"({"num_experts":8,"top_k":2,"moe_intermediate_size":32,"norm_topk_prob":true,)"
+               R"("shared_expert_intermediate_size":64,"router_sigmoid":true,"routed_scaling_factor":2.5,)"
+               R"("n_group":4,"topk_group":2})"},
+       {"mla", R"({"kv_lora_rank":512,"qk_rope_head_dim":64,"qk_nope_head_dim":128,"v_head_dim":128,)"
+               R"("q_lora_rank":1536,"nope":true})"},
+       {"mtp", R"({"num_layers":1,"share_lm_head":true,"share_embed":false})"},
+       {"linear_core", R"({"kind":"gated_delta_net","num_heads":32,"value_head_dim":128})"},
+       {"linear_num_key_heads", "2"},
+       {"kda_gate_lower_bound", "-5"},
+       {"global_head_dim", "512"},
+       {"g3n", R"({"odd":1.50})"}});
   const auto spec = decode_arch(*json::parse(text));
   ASSERT_TRUE(spec) << spec.error().message;
   ASSERT_TRUE(spec->yarn && spec->longrope);
   EXPECT_EQ(spec->yarn->attention_factor, 1.2079442);
   EXPECT_EQ(spec->longrope->short_factors, std::vector<float>({1.0f, 1.5f}));
   EXPECT_EQ(spec->attention_heads_per_layer, std::vector<uint32_t>({4, 6, 6, 6}));
-  ASSERT_EQ(spec->other.size(), 3u);
+  ASSERT_EQ(spec->other.size(), 2u);
+  ASSERT_TRUE(spec->moe && spec->mla && spec->mtp && spec->linear_core);
+  EXPECT_EQ(spec->moe->topk_group, 2u);
+  EXPECT_EQ(spec->mla->q_lora_rank, 1536u);
+  EXPECT_FALSE(spec->mtp->share_embed);
+  EXPECT_EQ(spec->linear_core->num_heads, 32u);
   json::Value wanted = *json::parse(text);
   for (const char* neutral :
        {"hidden_act", "embed_multiplier", "linear_conv_kernel_dim", "linear_num_value_heads"})
@@ -132,6 +147,13 @@ TEST(ArchJson, RefusesEachFaultForItsOwnReason) {
       {"rope_freq_factors", "[1,1e39]", Fault::kCorrupt, "Parse"},
       {"attention_heads_per_layer", "[4]", Fault::kCorrupt, "Parse"},
       {"num_loops", "0", Fault::kCorrupt, "Parse"},
+      {"moe", R"({"num_experts":8,"top_k":2})", Fault::kCorrupt, "Missing"},
+      {"moe", R"({"num_experts":8,"top_k":-2,"moe_intermediate_size":32})", Fault::kCorrupt, "Parse"},
+      {"mla", R"({"kv_lora_rank":8})", Fault::kCorrupt, "Missing"},
+      {"mtp", R"({"num_layers":true})", Fault::kCorrupt, "Parse"},
+      {"linear_core", R"({"kind":"mamba","num_heads":1,"value_head_dim":1})", Fault::kCorrupt, "Parse"},
+      {"linear_conv_kernel_dim", "4.5", Fault::kCorrupt, "Parse"},
+      {"loop_final_norm", "1", Fault::kCorrupt, "Parse"},
   };
   for (const Refusal& refusal : kRefusals) {
     const auto spec = decode_arch(*json::parse(edited(kForeign, {{refusal.key, refusal.value}})));

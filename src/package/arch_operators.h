@@ -1,0 +1,18 @@
+// The records of `arch` that describe operators beside plain attention and FFN: moe, mla, mtp, linear_core
+// (docs/formats/cmf.md §12).
+#pragma once
+
+#include "amphora/json.h"
+#include "amphora/package.h"
+#include "amphora/result.h"
+#include "package/object_reader.h"
+
+namespace amphora::package {
+
+/// Reads the records into their fields; faults within a record are returned, those of a wrong type stay in
+/// `arch`.
+Status decode_operators(ObjectReader& arch, ModelSpec& spec);
+/// Appends the records that `spec` has.
+void encode_operators(const ModelSpec& spec, json::Value& arch);
+
+}  // namespace amphora::package
