@@ -13,32 +13,38 @@ constexpr KvType kKvTypes[] = {KvType::kF32, KvType::kF16, KvType::kQ8};
 
 struct Case {
   KvType type = KvType::kF16;
-  size_t heads = 4, kv_heads = 2, head_dim = 64, positions = 150, tokens = 1, window = 0;
+  size_t heads = 4, kv_heads = 2, head_dim = 64, value_dim = 64, positions = 150, window = 0;
   float softcap = 0;
+  size_t capacity = 0;  ///< 0: more than the positions
 };
 
-/// A filled cache and the queries of the last `tokens` positions.
+/// A cache, what is to be stored in it, and the queries of all positions.
 class Scene {
  public:
-  explicit Scene(const Case& c) : case_(c), capacity_(c.positions + 5) {
-    const size_t bytes = capacity_ * kv_bytes_per_position(c.type, c.head_dim) * c.kv_heads;
-    keys_.resize(bytes, std::byte{0xFF});
-    values_.resize(bytes, std::byte{0xFF});  // NaN where nothing is stored
+  explicit Scene(const Case& c) : case_(c), capacity_(c.capacity != 0 ? c.capacity : c.positions + 5) {
+    const size_t places = capacity_ * c.kv_heads;
+    keys_.resize(places * kv_bytes_per_position(c.type, c.head_dim), std::byte{0xFF});
+    values_.resize(places * kv_bytes_per_position(c.type, c.value_dim),
+                   std::byte{0xFF});  // NaN where nothing is stored
     key_floats_ = random_floats(1, c.positions * c.kv_heads * c.head_dim);
-    value_floats_ = random_floats(2, c.positions * c.kv_heads * c.head_dim);
+    value_floats_ = random_floats(2, c.positions * c.kv_heads * c.value_dim);
     queries_ = random_floats(3, c.positions * c.heads * c.head_dim, 2.0f);
   }
 
   KvView view() {
-    return {case_.type, case_.kv_heads, case_.head_dim, capacity_, keys_.data(), values_.data()};
+    return {case_.type, case_.kv_heads, case_.head_dim, case_.value_dim,
+            capacity_,  keys_.data(),   values_.data()};
   }
 
-  void fill(const Executor& executor) {
-    kv_store(executor, view(), 0, case_.positions, key_floats_.data(), value_floats_.data());
+  void fill(const Executor& executor) { fill(executor, 0, case_.positions); }
+  void fill(const Executor& executor, size_t first_position, size_t tokens) {
+    const size_t from = first_position * case_.kv_heads;
+    kv_store(executor, view(), first_position, tokens, &key_floats_[from * case_.head_dim],
+             &value_floats_[from * case_.value_dim]);
   }
 
   std::vector<float> attend(const Executor& executor, size_t first_position, size_t tokens) {
-    std::vector<float> out(tokens * case_.heads * case_.head_dim);
+    std::vector<float> out(tokens * case_.heads * case_.value_dim, 5.0f);
     AttentionArguments a;
     a.queries = &queries_[first_position * case_.heads * case_.head_dim];
     a.tokens = tokens;
@@ -56,10 +62,11 @@ class Scene {
   double query(size_t position, size_t head, size_t d) const {
     return queries_[(position * case_.heads + head) * case_.head_dim + d];
   }
+  size_t width(bool key) const { return key ? case_.head_dim : case_.value_dim; }
   /// What the cache holds, read by other code than the kernels'.
   double cached(bool key, size_t kv_head, size_t position, size_t d) const {
     const auto& bytes = key ? keys_ : values_;
-    const size_t dim = case_.head_dim;
+    const size_t dim = width(key);
     const std::byte* at =
         bytes.data() + (kv_head * capacity_ + position) * kv_bytes_per_position(case_.type, dim);
     const auto read = [&](size_t offset, size_t width) {
@@ -77,17 +84,18 @@ class Scene {
     return 0;
   }
   double stored(bool key, size_t kv_head, size_t position, size_t d) const {
-    return (key ? key_floats_ : value_floats_)[(position * case_.kv_heads + kv_head) * case_.head_dim + d];
+    return (key ? key_floats_ : value_floats_)[(position * case_.kv_heads + kv_head) * width(key) + d];
   }
 
   /// The formula in double precision, over what the cache holds.
   std::vector<double> formula(size_t position, size_t head) const {
-    const size_t kv_head = head / (case_.heads / case_.kv_heads), dim = case_.head_dim;
+    const size_t kv_head = head / (case_.heads / case_.kv_heads);
     const size_t first = case_.window != 0 && position + 1 > case_.window ? position + 1 - case_.window : 0;
-    std::vector<double> scores, out(dim);
+    std::vector<double> scores, out(case_.value_dim);
     for (size_t p = first; p <= position; ++p) {
       double score = 0;
-      for (size_t d = 0; d < dim; ++d) score += query(position, head, d) * cached(true, kv_head, p, d);
+      for (size_t d = 0; d < case_.head_dim; ++d)
+        score += query(position, head, d) * cached(true, kv_head, p, d);
       score *= 0.125;
       if (case_.softcap != 0) score = case_.softcap * std::tanh(score / case_.softcap);
       scores.push_back(score);
@@ -96,7 +104,8 @@ class Scene {
     double total = 0;
     for (double& score : scores) total += score = std::exp(score - largest);
     for (size_t p = first; p <= position; ++p)
-      for (size_t d = 0; d < dim; ++d) out[d] += scores[p - first] / total * cached(false, kv_head, p, d);
+      for (size_t d = 0; d < case_.value_dim; ++d)
+        out[d] += scores[p - first] / total * cached(false, kv_head, p, d);
     return out;
   }
 
@@ -110,15 +119,18 @@ class Scene {
 std::vector<Case> cases() {
   std::vector<Case> result;
   for (const KvType type : kKvTypes) {
-    result.push_back({.type = type});
-    result.push_back({.type = type, .heads = 7, .kv_heads = 1, .head_dim = 64, .positions = 200});
-    result.push_back(
-        {.type = type, .heads = 3, .kv_heads = 3, .head_dim = 80, .positions = 70, .window = 64});
-    result.push_back(
-        {.type = type, .heads = 4, .kv_heads = 1, .head_dim = 256, .positions = 131, .window = 7});
-    result.push_back(
-        {.type = type, .heads = 8, .kv_heads = 2, .head_dim = 20, .positions = 129, .softcap = 3.0f});
-    result.push_back({.type = type, .heads = 1, .kv_heads = 1, .head_dim = 8, .positions = 65});
+    const auto add = [&](Case c) {
+      c.type = type;
+      result.push_back(c);
+    };
+    add({});
+    add({.heads = 7, .kv_heads = 1, .positions = 200});
+    add({.heads = 3, .kv_heads = 3, .head_dim = 80, .value_dim = 80, .positions = 70, .window = 64});
+    add({.heads = 4, .kv_heads = 1, .head_dim = 256, .value_dim = 256, .positions = 131, .window = 7});
+    add({.heads = 8, .kv_heads = 2, .head_dim = 20, .value_dim = 20, .positions = 129, .softcap = 3.0f});
+    add({.heads = 1, .kv_heads = 1, .head_dim = 8, .value_dim = 8, .positions = 65});
+    add({.heads = 4, .kv_heads = 2, .head_dim = 96, .value_dim = 64, .positions = 140});
+    add({.heads = 6, .kv_heads = 2, .head_dim = 16, .value_dim = 41, .positions = 100, .window = 33});
   }
   return result;
 }
@@ -135,8 +147,8 @@ TEST(Attention, ScalarAgreesWithTheFormula) {
     for (const size_t position : {size_t{0}, size_t{1}, size_t{62}, size_t{63}, size_t{64}, c.positions - 1})
       for (size_t head = 0; head < c.heads; ++head) {
         const auto wanted = scene.formula(position, head);
-        for (size_t d = 0; d < c.head_dim; ++d)
-          ASSERT_NEAR(out[(position * c.heads + head) * c.head_dim + d], wanted[d], 2e-5)
+        for (size_t d = 0; d < c.value_dim; ++d)
+          ASSERT_NEAR(out[(position * c.heads + head) * c.value_dim + d], wanted[d], 2e-5)
               << "type " << static_cast<int>(c.type) << " dim " << c.head_dim << " position " << position;
       }
   }
@@ -162,7 +174,7 @@ TEST(Attention, BatchesAndThreadsChangeNothing) {
     const Executor alone = {&one, &best_variant()};
     scene.fill(alone);
     const auto all = scene.attend(alone, 0, c.positions);
-    const size_t row = c.heads * c.head_dim;
+    const size_t row = c.heads * c.value_dim;
     for (const size_t threads : Sizes{1, 2, 3, 5}) {
       ThreadPool pool(threads);
       const Executor executor = {&pool, &best_variant()};
@@ -178,6 +190,91 @@ TEST(Attention, BatchesAndThreadsChangeNothing) {
   }
 }
 
+// The ring forgets what no token of a batch sees any more; the full cache keeps all.
+TEST(Attention, ARingGivesTheBitsOfAFullCache) {
+  struct Ring {
+    size_t window, batch, capacity;  // capacity ≥ window + batch - 1
+  };
+  for (const size_t threads : Sizes{1, 3})
+    for (const KvType type : kKvTypes)
+      for (const Ring& r : {Ring{64, 1, 64}, Ring{7, 1, 64}, Ring{60, 5, 64}, Ring{65, 64, 128},
+                            Ring{100, 29, 128}, Ring{1, 64, 64}, Ring{150, 9, 192}}) {
+        Case c = {.type = type, .head_dim = 32, .value_dim = 48, .positions = 300, .window = r.window};
+        Scene full(c);
+        c.capacity = r.capacity;
+        Scene ring(c);
+        ThreadPool pool(threads);
+        const Executor executor = {&pool, &best_variant()};
+        for (size_t first = 0; first < c.positions; first += r.batch) {
+          const size_t tokens = std::min(r.batch, c.positions - first);
+          full.fill(executor, first, tokens);
+          ring.fill(executor, first, tokens);
+          ASSERT_TRUE(same_bits(ring.attend(executor, first, tokens), full.attend(executor, first, tokens)))
+              << "window " << r.window << ", batches of " << r.batch << " at " << first;
+        }
+      }
+}
+
+/// Attention over a cache whose kv heads lie on pages of their own.
+class PagedScene {
+ public:
+  static constexpr size_t kHeads = 12, kKvHeads = 3, kWidth = 64, kPositions = 160;
+  PagedScene() : keys_(kKvHeads * kHeadBytes), values_(kKvHeads * kHeadBytes) {
+    ThreadPool pool(1);
+    const auto floats = random_floats(1, kPositions * kKvHeads * kWidth);
+    kv_store({&pool, &scalar()}, view(), 0, kPositions, floats.data(), floats.data());
+  }
+  void forbid(size_t kv_head) {
+    for (GuardedBytes* bytes : {&keys_, &values_})
+      ASSERT_EQ(bytes->forbid(kv_head * kHeadBytes, (kv_head + 1) * kHeadBytes),
+                kHeadBytes / GuardedBytes::kPage);
+  }
+  std::vector<float> attend(const Executor& executor, size_t tokens, const uint8_t* live_heads) const {
+    const auto queries = random_floats(3, tokens * kHeads * kWidth);
+    std::vector<float> out(queries.size(), 5.0f);
+    AttentionArguments a;
+    a.queries = queries.data();
+    a.tokens = tokens;
+    a.heads = kHeads;
+    a.kv = view();
+    a.first_position = kPositions - tokens;
+    a.scale = 0.125f;
+    a.live_heads = live_heads;
+    a.out = out.data();
+    attention(executor, a);
+    return out;
+  }
+
+ private:
+  static constexpr size_t kHeadBytes = kPositions * kWidth * 2;
+  static_assert(kHeadBytes % GuardedBytes::kPage == 0);
+  KvView view() const {
+    return {KvType::kF16, kKvHeads, kWidth, kWidth, kPositions, keys_.data(), values_.data()};
+  }
+  GuardedBytes keys_, values_;
+};
+
+TEST(Attention, DeadHeadsAreZeroAndTheirCacheIsNotTouched) {
+  const uint8_t live[PagedScene::kHeads] = {1, 0, 1, 1, 0, 0, 0, 0, 0, 1, 1, 0};
+  PagedScene scene;
+  for (const size_t tokens : Sizes{1, 2, 30}) {
+    ThreadPool one(1);
+    auto wanted = scene.attend({&one, &scalar()}, tokens, nullptr);
+    for (size_t i = 0; i < wanted.size(); ++i)
+      if (!live[i / PagedScene::kWidth % PagedScene::kHeads]) wanted[i] = 0;
+    PagedScene without;
+    without.forbid(1);
+    for (const Variant* variant : variants()) {
+      if (!runs_here(*variant)) continue;
+      for (const size_t threads : Sizes{1, 4}) {
+        ThreadPool pool(threads);
+        EXPECT_TRUE(same_bits(without.attend({&pool, variant}, tokens, live), wanted))
+            << name_of(*variant) << ", " << tokens << " tokens, " << threads << " threads";
+      }
+    }
+  }
+}
+
 TEST(KvStore, KeepsValuesWithinTheTypesPrecision) {
   ThreadPool pool(1);
   for (const Variant* variant : variants()) {
@@ -188,14 +285,14 @@ TEST(KvStore, KeepsValuesWithinTheTypesPrecision) {
       for (const bool key : {true, false})
         for (size_t head = 0; head < c.kv_heads; ++head)
           for (const size_t position : {size_t{0}, c.positions - 1})
-            for (size_t d = 0; d < c.head_dim; ++d) {
+            for (size_t d = 0; d < scene.width(key); ++d) {
               const double wanted = scene.stored(key, head, position, d),
                            got = scene.cached(key, head, position, d);
               double bound = 0;  // f32 is kept as it is
               if (c.type == KvType::kF16) bound = std::fabs(wanted) * 0x1p-11 + 0x1p-25;
               if (c.type ==
                   KvType::kQ8)  // half a step of the group's scale, which is its largest value / 127
-                for (size_t i = d / 32 * 32; i < std::min(c.head_dim, d / 32 * 32 + 32); ++i)
+                for (size_t i = d / 32 * 32; i < std::min(scene.width(key), d / 32 * 32 + 32); ++i)
                   bound = std::max(bound, std::fabs(scene.stored(key, head, position, i)) / 254 * 1.0001);
               ASSERT_NEAR(got, wanted, bound) << name_of(*variant);
             }

@@ -250,10 +250,11 @@ constexpr TileKernels kTiles = {
 
 const Int8Kernels kInt8Kernels = {
     .least_tiled_tokens = 8,
-    .multiply_row = [](const Matrix& weights, size_t first, size_t last, const Quantised& x, size_t token,
-                       float* out) { multiply_far_rows(kFourRows, weights, first, last, x, token, out); },
+    .multiply_row = [](const Matrix& weights, const Rows& rows, const Quantised& x, size_t token,
+                       float* out) { multiply_far_rows(kFourRows, weights, rows, x, token, out); },
     .multiply_tiles =
-        [](const Matrix& weights, size_t first, size_t last, const Quantised& x, float* out,
-           size_t out_stride) { multiply_by_tiles(kTiles, weights, first, last, x, out, out_stride); }};
+        [](const Matrix& weights, const Rows& rows, const Quantised& x, float* out, size_t out_stride) {
+          multiply_by_tiles(kTiles, weights, rows, x, out, out_stride);
+        }};
 
 }  // namespace amphora::kernels::avx512

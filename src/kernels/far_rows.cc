@@ -1,8 +1,6 @@
 // The walk over far-apart rows: which rows meet, and where their parts lie.
 #include "kernels/far_rows.h"
 
-#include <algorithm>
-
 #include "base/byte_reader.h"
 
 namespace amphora::kernels {
@@ -37,24 +35,22 @@ void multiply_four(const FourRowKernels& kernels, const Matrix& weights, const s
 
 }  // namespace
 
-void multiply_far_rows(const FourRowKernels& kernels, const Matrix& weights, size_t first, size_t last,
+void multiply_far_rows(const FourRowKernels& kernels, const Matrix& weights, const Rows& rows,
                        const Quantised& x, size_t token, float* out) {
   const QuantisedToken at_token = {x.codes_of(token), x.split_of(token), x.scales_of(token),
                                    x.sums_of(token)};
-  const size_t quarter = (last - first) / 4;
+  FarRows far(rows);
+  size_t four[4];
   float products[4];
-  for (size_t i = 0; i < quarter; ++i) {
-    const size_t row = first + i;
-    const size_t rows[4] = {row, row + quarter, row + 2 * quarter, row + 3 * quarter};
-    multiply_four(kernels, weights, rows, at_token, products);
-    for (size_t r = 0; r < 4; ++r) out[r * quarter + i] = products[r];
+  for (size_t i = 0; i < far.quarter(); ++i) {
+    far.take(four);
+    multiply_four(kernels, weights, four, at_token, products);
+    for (size_t r = 0; r < 4; ++r) out[four[r]] = products[r];
   }
-  const size_t rest_first = first + 4 * quarter;
-  if (rest_first == last) return;
-  size_t rows[4];
-  for (size_t r = 0; r < 4; ++r) rows[r] = std::min(rest_first + r, last - 1);
-  multiply_four(kernels, weights, rows, at_token, products);
-  for (size_t r = 0; rest_first + r < last; ++r) out[4 * quarter + r] = products[r];
+  if (far.rest() == 0) return;
+  for (size_t r = 0; r < 4; ++r) four[r] = r < far.rest() ? far.take_rest() : four[r - 1];
+  multiply_four(kernels, weights, four, at_token, products);
+  for (size_t r = 0; r < far.rest(); ++r) out[four[r]] = products[r];
 }
 
 }  // namespace amphora::kernels

@@ -1,13 +1,11 @@
-// The walk of the SIMD variants over the rows of a matrix for one token, four far-apart rows at once.
-//
-// Each of the four comes from its own quarter of the range, so every stream of memory is sequential and has
-// pages of its own, which the hardware prefetcher follows; neighbouring short rows share a page and confuse
-// it (measured on Zen 3 with rows of 640 bytes: 8 against 25 GB/s).
+// The walk of the SIMD variants over the rows of a matrix for one token, four far-apart rows at once
+// (FarRows).
 #pragma once
 
 #include <cstring>
 
 #include "kernels/activations.h"
+#include "kernels/rows.h"
 
 namespace amphora::kernels {
 
@@ -70,7 +68,7 @@ struct FourRowKernels {
 };
 
 /// Int8Kernels::multiply_row by four far-apart rows.
-void multiply_far_rows(const FourRowKernels& kernels, const Matrix& weights, size_t first, size_t last,
+void multiply_far_rows(const FourRowKernels& kernels, const Matrix& weights, const Rows& rows,
                        const Quantised& x, size_t token, float* out);
 
 }  // namespace amphora::kernels

@@ -66,11 +66,19 @@ class Activations {
   std::unique_ptr<Prepared> prepared_;
 };
 
+/// Rows [first, last) of a matrix.
+struct RowRange {
+  uint64_t first, last;
+};
 /// One product of a group that shares its activations: out[token · out_stride + row].
 struct Product {
   const Matrix* weights;
   float* out;
   size_t out_stride;
+  /// The rows that are computed, in ascending order, without overlap; the weights of the others are not
+  /// touched and their outputs are 0. Empty: all rows. (A matrix without any live row is left out by the
+  /// caller.)
+  std::span<const RowRange> rows = {};
 };
 /// Computes all products with one fork-join. Every matrix has as many columns as the activations.
 void matmul(const Executor& executor, std::span<const Product> products, const Activations& activations);
@@ -80,28 +88,36 @@ void decode_row(const Matrix& matrix, uint64_t row, float* out);
 
 enum class KvType : uint8_t { kF32, kF16, kQ8 };
 
-/// Keys and values of one layer. Layout: per kv head, per position, head_dim elements (kQ8: int8 codes, then
-/// one f32 scale per group of 32 — or of head_dim if that is smaller). bytes_per_position counts one head.
+/// Keys and values of one layer. Layout: per kv head, per position, head_dim elements of keys and value_dim
+/// of values (kQ8: int8 codes, then one f32 scale per group of 32 — or of the head if that is smaller).
+/// Position p lies at slot p mod capacity: a cache that is shorter than the sequence keeps the last
+/// `capacity` positions, and its capacity is a multiple of kRingStep.
 struct KvView {
   KvType type = KvType::kF16;
-  size_t kv_heads = 0, head_dim = 0, capacity = 0;  ///< capacity in positions
+  size_t kv_heads = 0, head_dim = 0, value_dim = 0, capacity = 0;  ///< capacity in positions
   std::byte* keys = nullptr;
   std::byte* values = nullptr;
 };
+inline constexpr size_t kRingStep = 64;
+/// Bytes of one head's keys, or with value_dim its values, at one position.
 size_t kv_bytes_per_position(KvType type, size_t head_dim);
-/// Stores keys and values [tokens, kv_heads, head_dim] at positions first_position ….
+/// Stores keys [tokens, kv_heads, head_dim] and values [tokens, kv_heads, value_dim] at positions
+/// first_position …; tokens is at most the capacity.
 void kv_store(const Executor& executor, const KvView& kv, size_t first_position, size_t tokens,
               const float* keys, const float* values);
 
 struct AttentionArguments {
   const float* queries = nullptr;  ///< [tokens, heads, head_dim], rotated
   size_t tokens = 0, heads = 0;
-  KvView kv;                  ///< holds positions 0 … first_position + tokens - 1 already
+  KvView kv;                  ///< holds all positions that a token sees, its own included
   size_t first_position = 0;  ///< of token 0
   size_t window = 0;          ///< token at p sees positions p - window + 1 … p; 0: all before it
   float scale = 1;
-  float softcap = 0;     ///< 0: none, else c·tanh(s / c) after scaling
-  float* out = nullptr;  ///< [tokens, heads, head_dim]
+  float softcap = 0;  ///< 0: none, else c·tanh(s / c) after scaling
+  /// [heads], 0: the head's output is 0, and keys and values that only such heads read are not touched; null:
+  /// all heads live.
+  const uint8_t* live_heads = nullptr;
+  float* out = nullptr;  ///< [tokens, heads, value_dim]
 };
 /// Causal grouped-query attention: query head h reads kv head h / (heads / kv_heads).
 void attention(const Executor& executor, const AttentionArguments& arguments);
@@ -120,6 +136,25 @@ void gelu_tanh_multiply(const Executor& executor, float* gate, const float* up, 
 void softcap(const Executor& executor, float* x, float cap, size_t count);
 /// x[i] *= factor.
 void scale(const Executor& executor, float* x, float factor, size_t count);
+/// x[i] *= y[i].
+void multiply(const Executor& executor, float* x, const float* y, size_t count);
+/// x[r, i] *= factors[r].
+void scale_rows(const Executor& executor, float* x, const float* factors, size_t rows, size_t columns);
+/// x[i] += factor · y[i], rounded once.
+void add_scaled(const Executor& executor, float* x, const float* y, float factor, size_t count);
+/// x[i] = x[i] / (1 + exp(-x[i])).
+void silu(const Executor& executor, float* x, size_t count);
+/// x[i] = 1 / (1 + exp(-x[i])).
+void sigmoid(const Executor& executor, float* x, size_t count);
+/// x[i] *= 1 / (1 + exp(-gate[i])).
+void sigmoid_multiply(const Executor& executor, float* x, const float* gate, size_t count);
+/// x[i] = log(1 + exp(x[i])), without overflow.
+void softplus(const Executor& executor, float* x, size_t count);
+/// Each row of `columns` to exp(x - max) / sum; an element that is -infinity gives 0 (a row has a finite
+/// one).
+void softmax(const Executor& executor, float* x, size_t rows, size_t columns);
+/// Each row of `columns`: x · factor / sqrt(Σ x² + eps).
+void l2_norm(const Executor& executor, float* x, size_t rows, size_t columns, float eps, float factor);
 /// x[i] += y[i].
 void add(const Executor& executor, float* x, const float* y, size_t count);
 /// x[t, i] += bias[i].

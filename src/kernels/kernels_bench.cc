@@ -118,12 +118,19 @@ void run_attention(benchmark::State& state, const Variant* variant, KvType type,
   const Executor executor = {&pool, variant};
   const size_t bytes = kv_heads * context * kv_bytes_per_position(type, head_dim);
   ByteVector keys(bytes), values(bytes);
-  const KvView kv = {type, kv_heads, head_dim, context, keys.data(), values.data()};
+  const KvView kv = {type, kv_heads, head_dim, head_dim, context, keys.data(), values.data()};
   const auto filling = activations(context * kv_heads * head_dim);
   kv_store(executor, kv, 0, context, filling.data(), filling.data());
   const auto queries = activations(tokens * heads * head_dim);
   std::vector<float> out(queries.size());
-  AttentionArguments a = {queries.data(), tokens, heads, kv, context - tokens, 0, 0.1f, 0, out.data()};
+  AttentionArguments a;
+  a.queries = queries.data();
+  a.tokens = tokens;
+  a.heads = heads;
+  a.kv = kv;
+  a.first_position = context - tokens;
+  a.scale = 0.1f;
+  a.out = out.data();
   for (auto _ : state) {
     attention(executor, a);
     benchmark::DoNotOptimize(out.data());

@@ -34,41 +34,60 @@ void decode_elements(const Matrix& matrix, uint64_t first, std::span<float> out)
 
 /// Some rows of one product; the unit that a thread takes.
 struct Piece {
-  size_t product, first, last;
+  size_t product;
+  Rows rows;           ///< that are computed
+  size_t first, last;  ///< rows whose outputs are written: those, and 0 for the others among these
 };
+
+/// Where products of a few rows go: `products` [token][stride] to the columns `rows` of the output.
+void scatter(std::span<const float> products, size_t stride, std::span<const size_t> rows, size_t tokens,
+             float* out, size_t out_stride) {
+  for (size_t token = 0; token < tokens; ++token)
+    for (size_t r = 0; r < rows.size(); ++r) out[token * out_stride + rows[r]] = products[token * stride + r];
+}
+
+/// Rows that are decoded together.
+constexpr size_t kDecodedRows = 16;
 
 /// One piece with decoded rows, in fast numerics.
 void multiply_decoded(const Variant& variant, const Matrix& weights, const Piece& piece, const float* x,
                       size_t tokens, float* out, size_t out_stride) {
-  constexpr size_t kRowsAtOnce = 16;
-  std::vector<float> decoded(kRowsAtOnce * weights.columns);
-  for (size_t first = piece.first; first < piece.last; first += kRowsAtOnce) {
-    const size_t rows = std::min(kRowsAtOnce, piece.last - first);
-    const std::span<float> values(decoded.data(), rows * weights.columns);
-    decode_elements(weights, first * weights.columns, values);
-    const Matrix block = {DType::kF32, rows, weights.columns, std::as_bytes(values)};
-    variant.lanes->multiply_dense(block, 0, rows, x, tokens, out + first, out_stride);
+  std::vector<float> decoded(kDecodedRows * weights.columns), products(tokens * kDecodedRows);
+  size_t room[kDecodedRows];
+  RowCursor at = piece.rows.first;
+  for (size_t done = 0; done < piece.rows.count; done += kDecodedRows) {
+    const auto rows = std::span(room).first(std::min(kDecodedRows, piece.rows.count - done));
+    for (size_t r = 0; r < rows.size(); ++r) {
+      rows[r] = at.take();
+      decode_row(weights, rows[r], &decoded[r * weights.columns]);
+    }
+    const Matrix block = {DType::kF32, rows.size(), weights.columns, std::as_bytes(std::span(decoded))};
+    const RowRange all = {0, rows.size()};
+    variant.lanes->multiply_dense(block, rows_of(all), x, tokens, products.data(), kDecodedRows);
+    scatter(products, kDecodedRows, rows, tokens, out, out_stride);
   }
 }
 
 /// One piece in exact numerics: sixteen rows in the lanes, in blocks of columns that stay in the first cache.
 void multiply_exact(const Variant& variant, const Matrix& weights, const Piece& piece, const float* x,
                     size_t tokens, float* out, size_t out_stride) {
-  constexpr size_t kRows = 16, kColumns = 256;
-  std::vector<float> decoded(kRows * kColumns), panel(kRows * kColumns), sums(tokens * kRows);
-  for (size_t first = piece.first; first < piece.last; first += kRows) {
-    const size_t rows = std::min(kRows, piece.last - first);
+  constexpr size_t kColumns = 256;
+  std::vector<float> decoded(kColumns), panel(kDecodedRows * kColumns), sums(tokens * kDecodedRows);
+  size_t room[kDecodedRows];
+  RowCursor at = piece.rows.first;
+  for (size_t done = 0; done < piece.rows.count; done += kDecodedRows) {
+    const auto rows = std::span(room).first(std::min(kDecodedRows, piece.rows.count - done));
+    for (size_t& row : rows) row = at.take();
     std::fill(sums.begin(), sums.end(), 0.0f);
     for (size_t column = 0; column < weights.columns; column += kColumns) {
       const size_t columns = std::min<size_t>(kColumns, weights.columns - column);
-      for (size_t r = 0; r < rows; ++r) {
-        decode_elements(weights, (first + r) * weights.columns + column, std::span(decoded).first(columns));
-        for (size_t c = 0; c < columns; ++c) panel[c * kRows + r] = decoded[c];
+      for (size_t r = 0; r < rows.size(); ++r) {
+        decode_elements(weights, rows[r] * weights.columns + column, std::span(decoded).first(columns));
+        for (size_t c = 0; c < columns; ++c) panel[c * kDecodedRows + r] = decoded[c];
       }
       variant.lanes->multiply_exact(panel.data(), columns, x + column, weights.columns, tokens, sums.data());
     }
-    for (size_t token = 0; token < tokens; ++token)
-      std::copy_n(&sums[token * kRows], rows, out + token * out_stride + first);
+    scatter(sums, kDecodedRows, rows, tokens, out, out_stride);
   }
 }
 
@@ -92,20 +111,75 @@ size_t rows_per_piece(const Matrix& weights, size_t total_bytes, size_t tokens, 
   return std::max<size_t>(16, (bytes / row_bytes + 15) / 16 * 16);
 }
 
-std::vector<Piece> pieces_of(std::span<const Product> products, size_t tokens, size_t threads) {
+size_t count_rows(std::span<const RowRange> ranges) {
+  size_t count = 0;
+  for (const RowRange& range : ranges) count += range.last - range.first;
+  return count;
+}
+
+size_t bytes_of_rows(const Matrix& weights, size_t rows) {
+  return weights.rows == 0 ? 0 : weights.payload.size() / weights.rows * rows;
+}
+
+/// Cuts the live rows of one product into pieces of similar size, however short their ranges are. Together
+/// the pieces write the whole output.
+void append_pieces(size_t product, const Matrix& weights, std::span<const RowRange> live, size_t most_rows,
+                   std::vector<Piece>& pieces) {
+  const size_t rows = count_rows(live), sixteens = (rows + 15) / 16;
+  const size_t parts = std::max<size_t>(1, (sixteens * 16 + most_rows - 1) / most_rows);
+  const size_t step = (sixteens + parts - 1) / parts * 16;
+  RowCursor at(live.data());
+  for (size_t done = 0, first = 0; first < weights.rows;) {
+    const Rows here = {at, std::min(step, rows - done)};
+    at.skip(here.count);
+    done += here.count;
+    const size_t last = done == rows ? weights.rows : at.end_of_taken();
+    pieces.push_back({product, here, first, last});
+    first = last;
+  }
+}
+
+/// `live` are the ranges of each product.
+std::vector<Piece> pieces_of(std::span<const Product> products,
+                             std::span<const std::span<const RowRange>> live, size_t tokens, size_t threads) {
   size_t total_bytes = 0;
-  for (const Product& product : products) total_bytes += product.weights->payload.size();
+  for (size_t i = 0; i < products.size(); ++i)
+    total_bytes += bytes_of_rows(*products[i].weights, count_rows(live[i]));
   std::vector<Piece> pieces;
   for (size_t i = 0; i < products.size(); ++i) {
-    const size_t rows = products[i].weights->rows;
-    const size_t count = (rows + 15) / 16 * 16;
-    const size_t most = rows_per_piece(*products[i].weights, total_bytes, tokens, threads);
-    const size_t parts = (count + most - 1) / most;
-    const size_t step = parts == 0 ? 0 : (count / 16 + parts - 1) / parts * 16;
-    for (size_t first = 0; first < rows; first += step)
-      pieces.push_back({i, first, std::min(rows, first + step)});
+    const Matrix& weights = *products[i].weights;
+    append_pieces(i, weights, live[i], rows_per_piece(weights, total_bytes, tokens, threads), pieces);
   }
   return pieces;
+}
+
+void run_piece(const Executor& executor, const Activations::Prepared& activations, const Product& product,
+               const Quantised& quantised, const Piece& piece) {
+  const Variant& variant = *executor.variant;
+  const Matrix& weights = *product.weights;
+  const size_t tokens = activations.tokens, stride = product.out_stride;
+  if (piece.rows.count < piece.last - piece.first)
+    for (size_t token = 0; token < tokens; ++token)
+      std::fill(product.out + token * stride + piece.first, product.out + token * stride + piece.last, 0.0f);
+  switch (path_of(weights, executor.numerics)) {
+    case Path::kInt8:
+      if (quantised.tiled) {
+        variant.int8->multiply_tiles(weights, piece.rows, quantised, product.out, stride);
+      } else {
+        for (size_t token = 0; token < tokens; ++token)
+          variant.int8->multiply_row(weights, piece.rows, quantised, token, product.out + token * stride);
+      }
+      break;
+    case Path::kDense:
+      variant.lanes->multiply_dense(weights, piece.rows, activations.values, tokens, product.out, stride);
+      break;
+    case Path::kDecoded:
+      multiply_decoded(variant, weights, piece, activations.values, tokens, product.out, stride);
+      break;
+    case Path::kExact:
+      multiply_exact(variant, weights, piece, activations.values, tokens, product.out, stride);
+      break;
+  }
 }
 
 }  // namespace
@@ -135,34 +209,16 @@ void matmul(const Executor& executor, std::span<const Product> products, const A
     quantised[i] = &prepared.with_field[i];
   }
 
-  const std::vector<Piece> pieces = pieces_of(products, tokens, executor.pool->threads());
+  std::vector<RowRange> whole(products.size());
+  std::vector<std::span<const RowRange>> live(products.size());
+  for (size_t i = 0; i < products.size(); ++i) {
+    whole[i] = {0, products[i].weights->rows};
+    live[i] = products[i].rows.empty() ? std::span(&whole[i], 1) : products[i].rows;
+  }
+  const std::vector<Piece> pieces = pieces_of(products, live, tokens, executor.pool->threads());
   executor.pool->run(pieces.size(), [&](size_t chunk) {
     const Piece& piece = pieces[chunk];
-    const Product& product = products[piece.product];
-    const Matrix& weights = *product.weights;
-    const Quantised& x = *quantised[piece.product];
-    float* const out = product.out + piece.first;
-    switch (path_of(weights, executor.numerics)) {
-      case Path::kInt8:
-        if (x.tiled) {
-          variant.int8->multiply_tiles(weights, piece.first, piece.last, x, out, product.out_stride);
-        } else {
-          for (size_t token = 0; token < tokens; ++token)
-            variant.int8->multiply_row(weights, piece.first, piece.last, x, token,
-                                       out + token * product.out_stride);
-        }
-        break;
-      case Path::kDense:
-        variant.lanes->multiply_dense(weights, piece.first, piece.last, prepared.values, tokens, out,
-                                      product.out_stride);
-        break;
-      case Path::kDecoded:
-        multiply_decoded(variant, weights, piece, prepared.values, tokens, product.out, product.out_stride);
-        break;
-      case Path::kExact:
-        multiply_exact(variant, weights, piece, prepared.values, tokens, product.out, product.out_stride);
-        break;
-    }
+    run_piece(executor, prepared, products[piece.product], *quantised[piece.product], piece);
   });
 }
 

@@ -221,6 +221,119 @@ TEST(Matmul, ThreadsAndGroupsOfProductsChangeNothing) {
     }
 }
 
+std::vector<float> product_of_rows(const Executor& executor, const Matrix& matrix,
+                                   const std::vector<float>& x, size_t tokens,
+                                   std::span<const RowRange> rows) {
+  std::vector<float> out(tokens * matrix.rows, -1.0f);
+  Activations activations;
+  activations.assign(executor, x.data(), tokens, matrix.columns);
+  const Product products[] = {{&matrix, out.data(), matrix.rows, rows}};
+  matmul(executor, products, activations);
+  return out;
+}
+
+std::vector<float> with_dead_rows_zero(std::vector<float> out, size_t rows, std::span<const RowRange> live) {
+  for (size_t i = 0; i < out.size(); ++i) {
+    const size_t row = i % rows;
+    if (std::none_of(live.begin(), live.end(),
+                     [&](const RowRange& range) { return range.first <= row && row < range.last; }))
+      out[i] = 0;
+  }
+  return out;
+}
+
+/// Ranges of one to `longest` rows, with gaps as long.
+std::vector<RowRange> scattered_ranges(uint64_t seed, size_t rows, size_t longest) {
+  Random random(seed);
+  std::vector<RowRange> ranges;
+  for (size_t at = random.below(longest + 1); at < rows;) {
+    const size_t end = std::min(rows, at + 1 + random.below(longest));
+    ranges.push_back({at, end});
+    at = end + 1 + random.below(longest);
+  }
+  return ranges;
+}
+
+TEST(Matmul, RowRangesGiveTheBitsOfAllRowsAndZerosBetween) {
+  constexpr size_t kRows = 700, kWidth = 64;
+  const std::vector<std::vector<RowRange>> choices = {{{0, kRows}},
+                                                      {{0, 1}},
+                                                      {{kRows - 1, kRows}},
+                                                      {{5, 5}, {7, 9}, {9, 9}, {9, 10}, {698, 698}},
+                                                      {{100, 400}, {401, kRows}},
+                                                      scattered_ranges(1, kRows, 1),
+                                                      scattered_ranges(2, kRows, 3),
+                                                      scattered_ranges(3, kRows, 70)};
+  for (const Variant* variant : variants()) {
+    if (!runs_here(*variant)) continue;
+    for (const Numerics numerics : {Numerics::kFast, Numerics::kExact})
+      for (const DType dtype : kDTypes) {
+        if (numerics == Numerics::kExact && dtype != DType::kQ8Row) continue;  // one way for all types
+        const OwnedMatrix m = random_matrix(5, dtype, kRows, kWidth);
+        for (const size_t tokens : Sizes{1, 3, 19}) {
+          const auto x = random_floats(6, tokens * kWidth);
+          ThreadPool one(1);
+          const auto all = product({&one, variant, numerics}, m.matrix, x, tokens);
+          for (size_t choice = 0; choice < choices.size(); ++choice)
+            for (const size_t threads : Sizes{1, 3}) {
+              ThreadPool pool(threads);
+              ASSERT_TRUE(
+                  same_bits(product_of_rows({&pool, variant, numerics}, m.matrix, x, tokens, choices[choice]),
+                            with_dead_rows_zero(all, kRows, choices[choice])))
+                  << name_of(*variant) << " dtype " << static_cast<int>(dtype) << " choice " << choice
+                  << " tokens " << tokens << " threads " << threads;
+            }
+        }
+      }
+  }
+}
+
+// q4_block with 33 columns goes the way of the types that are decoded.
+TEST(Matmul, RowRangesOfDecodedRows) {
+  ThreadPool pool(2);
+  const OwnedMatrix m = random_matrix(5, DType::kQ4Block, 200, 33);
+  const auto ranges = scattered_ranges(7, 200, 5);
+  const auto x = random_floats(6, 3 * 33);
+  const Executor executor = {&pool, &best_variant()};
+  EXPECT_TRUE(same_bits(product_of_rows(executor, m.matrix, x, 3, ranges),
+                        with_dead_rows_zero(product(executor, m.matrix, x, 3), 200, ranges)));
+}
+
+/// Where the weights of a row lie, without scales that are kept elsewhere.
+size_t row_bytes(DType dtype, size_t columns) {
+  return dtype == DType::kQ4Block ? columns / 2
+                                  : payload_bytes(dtype, 2, columns) - payload_bytes(dtype, 1, columns) -
+                                        (dtype == DType::kQ8Row || dtype == DType::kQ82F ? 2 : 0);
+}
+
+TEST(Matmul, TheWeightsOfDeadRowsAreNotTouched) {
+  constexpr size_t kRows = 300, kWidth = 640;
+  const std::vector<RowRange> live = {{0, 3}, {120, 121}, {160, 200}};
+  for (const DType dtype : kDTypes) {
+    const OwnedMatrix m = random_matrix(5, dtype, kRows, kWidth);
+    GuardedBytes bytes(m.matrix.payload.size());
+    std::copy(m.matrix.payload.begin(), m.matrix.payload.end(), bytes.data());
+    const Matrix guarded = {dtype, kRows, kWidth, Bytes(bytes.data(), m.matrix.payload.size())};
+    const size_t step = row_bytes(dtype, kWidth);
+    size_t pages = 0;
+    for (const auto& [first, last] : {RowRange{3, 120}, RowRange{121, 160}, RowRange{200, kRows}})
+      pages += bytes.forbid(first * step, last * step);
+    ASSERT_GE(pages, 15u);
+    for (const Variant* variant : variants()) {
+      if (!runs_here(*variant)) continue;
+      for (const Numerics numerics : {Numerics::kFast, Numerics::kExact})
+        for (const size_t tokens : Sizes{1, 4, 9}) {
+          ThreadPool pool(2);
+          const Executor executor = {&pool, variant, numerics};
+          const auto x = random_floats(6, tokens * kWidth);
+          ASSERT_TRUE(same_bits(product_of_rows(executor, guarded, x, tokens, live),
+                                with_dead_rows_zero(product(executor, m.matrix, x, tokens), kRows, live)))
+              << name_of(*variant) << " dtype " << static_cast<int>(dtype);
+        }
+    }
+  }
+}
+
 TEST(Matmul, NoRowsOrTokensIsNoWork) {
   ThreadPool pool(2);
   const OwnedMatrix m = random_matrix(1, DType::kQ8Row, 0, 64);

@@ -67,11 +67,12 @@ int32_t group_product(const int8_t* a, const int8_t* b) {
   return product;
 }
 
-void multiply_row(const Matrix& weights, size_t first, size_t last, const Quantised& x, size_t token,
-                  float* out) {
+void multiply_row(const Matrix& weights, const Rows& rows, const Quantised& x, size_t token, float* out) {
   const int8_t* codes = x.codes_of(token);
   const float* scales = x.scales_of(token);
-  for (size_t r = first; r < last; ++r) {
+  RowCursor at = rows.first;
+  for (size_t i = 0; i < rows.count; ++i) {
+    const size_t r = at.take();
     const Row row(weights, r, x.groups);
     float chains[kChains] = {};
     for (size_t group = 0; group < x.groups; ++group) {
@@ -80,7 +81,7 @@ void multiply_row(const Matrix& weights, size_t first, size_t last, const Quanti
       float& chain = chains[group % kChains];
       chain = std::fma(static_cast<float>(product), scale, chain);
     }
-    out[r - first] = ((chains[0] + chains[2]) + (chains[1] + chains[3])) * row.scale;
+    out[r] = ((chains[0] + chains[2]) + (chains[1] + chains[3])) * row.scale;
   }
 }
 

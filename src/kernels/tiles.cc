@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <span>
 
 #include "kernels/far_rows.h"
 
@@ -53,8 +54,8 @@ void unpack_q8_row(const TileKernels& kernels, const Matrix& weights, size_t row
   kernels.decode_halves(weights.payload.data() + weights.rows * columns + row * 2, 1, row_scale);
 }
 
-void unpack(const TileKernels& kernels, const Matrix& weights, size_t first, size_t rows, const Quantised& x,
-            Panel& panel) {
+void unpack(const TileKernels& kernels, const Matrix& weights, std::span<const size_t> rows,
+            const Quantised& x, Panel& panel) {
   panel.columns = x.padded_columns();
   panel.groups = x.groups;
   panel.four_bit = weights.dtype == DType::kQ4Tiled || weights.dtype == DType::kQ4Block;
@@ -63,28 +64,31 @@ void unpack(const TileKernels& kernels, const Matrix& weights, size_t first, siz
   for (size_t r = 0; r < kPanelRows; ++r) {
     uint8_t* const codes = panel.codes.data() + r * panel.columns;
     float* const scales = panel.scales.data() + r * panel.groups;
-    const size_t present = r < rows ? weights.columns : 0;
+    const size_t present = r < rows.size() ? weights.columns : 0;
     std::fill(codes + present, codes + panel.columns, uint8_t{0});
     std::fill(scales + present / kGroup, scales + panel.groups, 0.0f);
     panel.row_scales[r] = 1;
-    if (r >= rows) continue;
+    if (r >= rows.size()) continue;
     if (weights.dtype == DType::kQ4Tiled)
-      unpack_q4_tiled_row(kernels, weights, first + r, codes, scales);
+      unpack_q4_tiled_row(kernels, weights, rows[r], codes, scales);
     else if (weights.dtype == DType::kQ4Block)
-      unpack_q4_block_row(kernels, weights, first + r, codes, scales);
+      unpack_q4_block_row(kernels, weights, rows[r], codes, scales);
     else
-      unpack_q8_row(kernels, weights, first + r, codes, &panel.row_scales[r]);
+      unpack_q8_row(kernels, weights, rows[r], codes, &panel.row_scales[r]);
   }
 }
 
 }  // namespace
 
-void multiply_by_tiles(const TileKernels& kernels, const Matrix& weights, size_t first, size_t last,
+void multiply_by_tiles(const TileKernels& kernels, const Matrix& weights, const Rows& rows,
                        const Quantised& x, float* out, size_t out_stride) {
   Panel panel;
-  for (size_t row = first; row < last; row += kPanelRows) {
-    const size_t rows = std::min(kPanelRows, last - row);
-    unpack(kernels, weights, row, rows, x, panel);
+  size_t room[kPanelRows];
+  RowCursor at_row = rows.first;
+  for (size_t done = 0; done < rows.count; done += kPanelRows) {
+    const std::span<size_t> in_panel = std::span(room).first(std::min(kPanelRows, rows.count - done));
+    for (size_t& row : in_panel) row = at_row.take();
+    unpack(kernels, weights, in_panel, x, panel);
     for (size_t tile = 0; tile < x.tiles(); tile += kernels.most_tiles) {
       const size_t tiles = std::min(kernels.most_tiles, x.tiles() - tile);
       TokenTile at[kMostTiles] = {};
@@ -92,15 +96,14 @@ void multiply_by_tiles(const TileKernels& kernels, const Matrix& weights, size_t
         at[v] = {x.codes.data() + (tile + v) * x.padded_columns() * kTileTokens,
                  x.scales.data() + (tile + v) * x.groups * kTileTokens,
                  x.sums.data() + (tile + v) * x.groups * kTileTokens};
-      for (size_t r = 0; r < rows; r += kTileRows) {
+      for (size_t r = 0; r < in_panel.size(); r += kTileRows) {
         TileProducts products[kMostTiles];
         kernels.multiply(panel, r, at, tiles, products);
-        const size_t valid = std::min(kTileRows, rows - r), from = tile * kTileTokens;
+        const size_t valid = std::min(kTileRows, in_panel.size() - r), from = tile * kTileTokens;
         const size_t tokens = std::min(tiles * kTileTokens, x.tokens - from);
         for (size_t t = 0; t < tokens; ++t)
           for (size_t i = 0; i < valid; ++i)
-            out[(from + t) * out_stride + (row - first) + r + i] =
-                products[t / kTileTokens][i][t % kTileTokens];
+            out[(from + t) * out_stride + in_panel[r + i]] = products[t / kTileTokens][i][t % kTileTokens];
       }
     }
   }

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "kernels/activations.h"
+#include "kernels/rows.h"
 
 namespace amphora::kernels {
 
@@ -42,7 +43,7 @@ struct TileKernels {
 inline constexpr size_t kMostTiles = 2;
 
 /// Int8Kernels::multiply_tiles by a variant's tiles.
-void multiply_by_tiles(const TileKernels& kernels, const Matrix& weights, size_t first, size_t last,
+void multiply_by_tiles(const TileKernels& kernels, const Matrix& weights, const Rows& rows,
                        const Quantised& x, float* out, size_t out_stride);
 
 }  // namespace amphora::kernels

@@ -6,6 +6,7 @@
 
 #include "kernels/activations.h"
 #include "kernels/kernels.h"
+#include "kernels/rows.h"
 
 namespace amphora::kernels {
 
@@ -13,11 +14,10 @@ namespace amphora::kernels {
 struct Int8Kernels {
   /// From this many tokens on the tiles pay; the activations are then quantised to tiles.
   size_t least_tiled_tokens;
-  /// Rows [first, last) times one token of untiled activations: out[row - first].
-  void (*multiply_row)(const Matrix& weights, size_t first, size_t last, const Quantised& x, size_t token,
-                       float* out);
-  /// Rows [first, last) times all tokens of tiled activations: out[token · out_stride + row - first].
-  void (*multiply_tiles)(const Matrix& weights, size_t first, size_t last, const Quantised& x, float* out,
+  /// Rows times one token of untiled activations: out[row].
+  void (*multiply_row)(const Matrix& weights, const Rows& rows, const Quantised& x, size_t token, float* out);
+  /// Rows times all tokens of tiled activations: out[token · out_stride + row].
+  void (*multiply_tiles)(const Matrix& weights, const Rows& rows, const Quantised& x, float* out,
                          size_t out_stride);
 };
 
@@ -29,16 +29,16 @@ struct LaneKernels {
   /// `columns` is 0.
   void (*quantise)(const float* x, const float* field, size_t columns, size_t groups, int8_t* codes,
                    float* scales, int32_t* sums);
-  /// Rows [first, last) of an f32, f16 or bf16 matrix: out[token · out_stride + row - first].
-  void (*multiply_dense)(const Matrix& weights, size_t first, size_t last, const float* x, size_t tokens,
-                         float* out, size_t out_stride);
+  /// Rows of an f32, f16 or bf16 matrix: out[token · out_stride + row].
+  void (*multiply_dense)(const Matrix& weights, const Rows& rows, const float* x, size_t tokens, float* out,
+                         size_t out_stride);
   /// sums[token][16] += panel[column][16] · x[token][column], column by column.
   void (*multiply_exact)(const float* panel, size_t columns, const float* x, size_t x_stride, size_t tokens,
                          float* sums);
 
-  /// Keys or values of `count` positions as f32 [count, head_dim].
-  void (*load_kv)(KvType type, const std::byte* from, size_t count, size_t head_dim, float* out);
-  void (*store_kv)(KvType type, const float* from, size_t head_dim, std::byte* out);
+  /// Keys or values of `count` positions as f32 [count, width].
+  void (*load_kv)(KvType type, const std::byte* from, size_t count, size_t width, float* out);
+  void (*store_kv)(KvType type, const float* from, size_t width, std::byte* out);
   /// scores[head · kAttentionBlock + position] of `heads` queries against `count` keys, scaled and capped.
   void (*attention_scores)(const float* queries, size_t heads, const float* keys, size_t count,
                            size_t head_dim, float scale, float softcap, float* scores);
@@ -46,7 +46,7 @@ struct LaneKernels {
   void (*attention_weights)(float* scores, size_t first, size_t last, float* maximum, float* sum);
   /// out[head] += Σ weight[head · kAttentionBlock + position] · value[position], position by position.
   void (*attention_values)(const float* weights, size_t heads, const float* values, size_t count,
-                           size_t head_dim, float* out);
+                           size_t value_dim, float* out);
   /// out = out · old_factor + block · new_factor.
   void (*attention_merge)(float* out, float old_factor, const float* block, float new_factor, size_t count);
   float (*exponential)(float x);

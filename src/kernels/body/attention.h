@@ -10,11 +10,11 @@
 
 namespace amphora::kernels::AMPHORA_VARIANT {
 
-AMPHORA_TARGET inline void load_kv_q8(const std::byte* from, size_t head_dim, float* out) {
-  for (size_t first = 0; first < head_dim; first += kGroup) {
+AMPHORA_TARGET inline void load_kv_q8(const std::byte* from, size_t width, float* out) {
+  for (size_t first = 0; first < width; first += kGroup) {
     float scale = 0;
-    std::memcpy(&scale, from + head_dim + first / kGroup * sizeof scale, sizeof scale);
-    const size_t end = head_dim - first < kGroup ? head_dim : first + kGroup;
+    std::memcpy(&scale, from + width + first / kGroup * sizeof scale, sizeof scale);
+    const size_t end = width - first < kGroup ? width : first + kGroup;
     size_t at = first;
     for (; at + kLanes <= end; at += kLanes)
       store(out + at, mul(load_i8(reinterpret_cast<const int8_t*>(from) + at), broadcast(scale)));
@@ -22,39 +22,39 @@ AMPHORA_TARGET inline void load_kv_q8(const std::byte* from, size_t head_dim, fl
   }
 }
 
-AMPHORA_TARGET inline void load_kv(KvType type, const std::byte* from, size_t count, size_t head_dim,
+AMPHORA_TARGET inline void load_kv(KvType type, const std::byte* from, size_t count, size_t width,
                                    float* out) {
-  const size_t bytes = kv_bytes_per_position(type, head_dim);
+  const size_t bytes = kv_bytes_per_position(type, width);
   switch (type) {
     case KvType::kF32: std::memcpy(out, from, count * bytes); break;
-    case KvType::kF16: decode_halves(from, count * head_dim, out); break;
+    case KvType::kF16: decode_halves(from, count * width, out); break;
     case KvType::kQ8:
-      for (size_t i = 0; i < count; ++i) load_kv_q8(from + i * bytes, head_dim, out + i * head_dim);
+      for (size_t i = 0; i < count; ++i) load_kv_q8(from + i * bytes, width, out + i * width);
       break;
   }
 }
 
-AMPHORA_TARGET inline void store_kv(KvType type, const float* from, size_t head_dim, std::byte* out) {
+AMPHORA_TARGET inline void store_kv(KvType type, const float* from, size_t width, std::byte* out) {
   switch (type) {
-    case KvType::kF32: std::memcpy(out, from, head_dim * sizeof(float)); break;
+    case KvType::kF32: std::memcpy(out, from, width * sizeof(float)); break;
     case KvType::kF16: {
       size_t at = 0;
-      for (; at + kLanes <= head_dim; at += kLanes) store_f16(out + at * 2, load(from + at));
-      for (; at < head_dim; ++at) {
+      for (; at + kLanes <= width; at += kLanes) store_f16(out + at * 2, load(from + at));
+      for (; at < width; ++at) {
         const uint16_t half = float_to_half(from[at]);
         std::memcpy(out + at * 2, &half, sizeof half);
       }
       break;
     }
     case KvType::kQ8:
-      for (size_t first = 0; first < head_dim; first += kGroup) {
-        const size_t count = head_dim - first < kGroup ? head_dim - first : kGroup;
+      for (size_t first = 0; first < width; first += kGroup) {
+        const size_t count = width - first < kGroup ? width - first : kGroup;
         int8_t codes[kGroup];
         float scale = 0;
         int32_t unused = 0;
         quantise(from + first, nullptr, count, 1, codes, &scale, &unused);
         std::memcpy(out + first, codes, count);
-        std::memcpy(out + head_dim + first / kGroup * sizeof scale, &scale, sizeof scale);
+        std::memcpy(out + width + first / kGroup * sizeof scale, &scale, sizeof scale);
       }
       break;
   }
@@ -140,18 +140,18 @@ AMPHORA_TARGET inline void attention_weights(float* scores, size_t first, size_t
 }
 
 template <size_t kHeads, size_t kVectors>
-AMPHORA_INLINE void value_tile(const float* weights, const float* values, size_t count, size_t head_dim,
+AMPHORA_INLINE void value_tile(const float* weights, const float* values, size_t count, size_t value_dim,
                                float* out) {
   Lanes sums[kHeads][kVectors];
   AMPHORA_UNROLL
   for (size_t h = 0; h < kHeads; ++h) {
     AMPHORA_UNROLL
-    for (size_t v = 0; v < kVectors; ++v) sums[h][v] = load(out + h * head_dim + v * kLanes);
+    for (size_t v = 0; v < kVectors; ++v) sums[h][v] = load(out + h * value_dim + v * kLanes);
   }
   for (size_t i = 0; i < count; ++i) {
     Lanes value[kVectors];
     AMPHORA_UNROLL
-    for (size_t v = 0; v < kVectors; ++v) value[v] = load(values + i * head_dim + v * kLanes);
+    for (size_t v = 0; v < kVectors; ++v) value[v] = load(values + i * value_dim + v * kLanes);
     AMPHORA_UNROLL
     for (size_t h = 0; h < kHeads; ++h) {
       const Lanes weight = broadcast(weights[h * kAttentionBlock + i]);
@@ -162,37 +162,37 @@ AMPHORA_INLINE void value_tile(const float* weights, const float* values, size_t
   AMPHORA_UNROLL
   for (size_t h = 0; h < kHeads; ++h) {
     AMPHORA_UNROLL
-    for (size_t v = 0; v < kVectors; ++v) store(out + h * head_dim + v * kLanes, sums[h][v]);
+    for (size_t v = 0; v < kVectors; ++v) store(out + h * value_dim + v * kLanes, sums[h][v]);
   }
 }
 
 template <size_t kHeads>
-AMPHORA_TARGET void values_of_heads(const float* weights, const float* values, size_t count, size_t head_dim,
+AMPHORA_TARGET void values_of_heads(const float* weights, const float* values, size_t count, size_t value_dim,
                                     float* out) {
   constexpr size_t kStep = kAttentionVectors * kLanes;
   size_t at = 0;
-  for (; at + kStep <= head_dim; at += kStep)
-    value_tile<kHeads, kAttentionVectors>(weights, values + at, count, head_dim, out + at);
-  for (; at + kLanes <= head_dim; at += kLanes)
-    value_tile<kHeads, 1>(weights, values + at, count, head_dim, out + at);
-  if (const size_t rest = head_dim - at; rest != 0)
+  for (; at + kStep <= value_dim; at += kStep)
+    value_tile<kHeads, kAttentionVectors>(weights, values + at, count, value_dim, out + at);
+  for (; at + kLanes <= value_dim; at += kLanes)
+    value_tile<kHeads, 1>(weights, values + at, count, value_dim, out + at);
+  if (const size_t rest = value_dim - at; rest != 0)
     for (size_t h = 0; h < kHeads; ++h) {
-      Lanes sums = load_first(out + h * head_dim + at, rest);
+      Lanes sums = load_first(out + h * value_dim + at, rest);
       for (size_t i = 0; i < count; ++i)
-        sums = fma(broadcast(weights[h * kAttentionBlock + i]), load_first(values + i * head_dim + at, rest),
+        sums = fma(broadcast(weights[h * kAttentionBlock + i]), load_first(values + i * value_dim + at, rest),
                    sums);
-      store_first(out + h * head_dim + at, sums, rest);
+      store_first(out + h * value_dim + at, sums, rest);
     }
 }
 
 AMPHORA_TARGET inline void attention_values(const float* weights, size_t heads, const float* values,
-                                            size_t count, size_t head_dim, float* out) {
+                                            size_t count, size_t value_dim, float* out) {
   size_t head = 0;
   for (; head + kAttentionHeads <= heads; head += kAttentionHeads)
-    values_of_heads<kAttentionHeads>(weights + head * kAttentionBlock, values, count, head_dim,
-                                     out + head * head_dim);
+    values_of_heads<kAttentionHeads>(weights + head * kAttentionBlock, values, count, value_dim,
+                                     out + head * value_dim);
   for (; head < heads; ++head)
-    values_of_heads<1>(weights + head * kAttentionBlock, values, count, head_dim, out + head * head_dim);
+    values_of_heads<1>(weights + head * kAttentionBlock, values, count, value_dim, out + head * value_dim);
 }
 
 AMPHORA_TARGET inline void attention_merge(float* out, float old_factor, const float* block, float new_factor,

@@ -4,6 +4,7 @@
 
 #include <cstddef>
 
+#include "kernels/rows.h"
 #include "kernels/unroll.h"
 
 namespace amphora::kernels::AMPHORA_VARIANT {
@@ -26,11 +27,14 @@ AMPHORA_INLINE Lanes load_last_weights(const std::byte* from, size_t count) {
   return load_weights<kType>(padded);
 }
 
-/// kRows rows, which may lie far apart, times kTokens tokens. Lane l of a product sums columns l, l + 16, …
-/// in order.
+/// kRows rows, which may lie anywhere, times kTokens tokens. Lane l of a product sums columns l, l + 16, … in
+/// order.
 template <DType kType, size_t kRows, size_t kTokens>
-AMPHORA_INLINE void dense_tile(const std::byte* weights, size_t row_stride, size_t columns, const float* x,
-                               float* out, size_t out_row_stride, size_t out_token_stride) {
+AMPHORA_INLINE void dense_tile(const std::byte* weights, const size_t* rows, size_t columns, const float* x,
+                               float* out, size_t out_stride) {
+  const std::byte* row[kRows];
+  AMPHORA_UNROLL
+  for (size_t r = 0; r < kRows; ++r) row[r] = weights + rows[r] * columns * kWeightBytes<kType>;
   Lanes sums[kRows][kTokens];
   AMPHORA_UNROLL
   for (size_t r = 0; r < kRows; ++r) {
@@ -44,7 +48,7 @@ AMPHORA_INLINE void dense_tile(const std::byte* weights, size_t row_stride, size
     for (size_t t = 0; t < kTokens; ++t) v[t] = load(x + t * columns + at);
     AMPHORA_UNROLL
     for (size_t r = 0; r < kRows; ++r) {
-      const Lanes w = load_weights<kType>(weights + r * row_stride + at * kWeightBytes<kType>);
+      const Lanes w = load_weights<kType>(row[r] + at * kWeightBytes<kType>);
       AMPHORA_UNROLL
       for (size_t t = 0; t < kTokens; ++t) sums[r][t] = fma(w, v[t], sums[r][t]);
     }
@@ -52,7 +56,7 @@ AMPHORA_INLINE void dense_tile(const std::byte* weights, size_t row_stride, size
   if (const size_t rest = columns - at; rest != 0) {
     AMPHORA_UNROLL
     for (size_t r = 0; r < kRows; ++r) {
-      const Lanes w = load_last_weights<kType>(weights + r * row_stride + at * kWeightBytes<kType>, rest);
+      const Lanes w = load_last_weights<kType>(row[r] + at * kWeightBytes<kType>, rest);
       AMPHORA_UNROLL
       for (size_t t = 0; t < kTokens; ++t)
         sums[r][t] = fma(w, load_first(x + t * columns + at, rest), sums[r][t]);
@@ -61,53 +65,66 @@ AMPHORA_INLINE void dense_tile(const std::byte* weights, size_t row_stride, size
   AMPHORA_UNROLL
   for (size_t r = 0; r < kRows; ++r) {
     AMPHORA_UNROLL
-    for (size_t t = 0; t < kTokens; ++t) out[r * out_row_stride + t * out_token_stride] = sum(sums[r][t]);
+    for (size_t t = 0; t < kTokens; ++t) out[t * out_stride + rows[r]] = sum(sums[r][t]);
   }
 }
 
-/// Four far-apart rows at once (one hardware prefetcher each) for one token, tiles of neighbouring rows for
-/// several.
+/// Tiles of neighbouring rows, for as many tokens as fill tiles; gives their number.
 template <DType kType>
-AMPHORA_TARGET void dense_rows(const std::byte* weights, size_t rows, size_t columns, const float* x,
-                               size_t tokens, float* out, size_t out_stride) {
-  const size_t row_bytes = columns * kWeightBytes<kType>;
-  size_t token = 0;
-  if (tokens >= kDenseTokens && kDenseTokens > 1) {
-    size_t row = 0;
-    for (; row + kDenseRows <= rows; row += kDenseRows)
-      for (token = 0; token + kDenseTokens <= tokens; token += kDenseTokens)
-        dense_tile<kType, kDenseRows, kDenseTokens>(weights + row * row_bytes, row_bytes, columns,
-                                                    x + token * columns, out + token * out_stride + row, 1,
-                                                    out_stride);
-    for (; row < rows; ++row)
-      for (token = 0; token + kDenseTokens <= tokens; token += kDenseTokens)
-        dense_tile<kType, 1, kDenseTokens>(weights + row * row_bytes, row_bytes, columns, x + token * columns,
-                                           out + token * out_stride + row, 1, out_stride);
-    token = tokens / kDenseTokens * kDenseTokens;
+AMPHORA_TARGET size_t dense_tiles(const std::byte* weights, const Rows& rows, size_t columns, const float* x,
+                                  size_t tokens, float* out, size_t out_stride) {
+  if constexpr (kDenseTokens == 1) return 0;
+  const size_t in_tiles = tokens / kDenseTokens * kDenseTokens;
+  if (in_tiles == 0) return 0;
+  RowCursor at = rows.first;
+  size_t done = 0, tile[kDenseRows];
+  for (; done + kDenseRows <= rows.count; done += kDenseRows) {
+    for (size_t& row : tile) row = at.take();
+    for (size_t token = 0; token < in_tiles; token += kDenseTokens)
+      dense_tile<kType, kDenseRows, kDenseTokens>(weights, tile, columns, x + token * columns,
+                                                  out + token * out_stride, out_stride);
   }
-  const size_t quarter = rows / 4;
-  for (; token < tokens; ++token) {
-    const float* v = x + token * columns;
-    float* result = out + token * out_stride;
-    for (size_t row = 0; row < quarter; ++row)
-      dense_tile<kType, 4, 1>(weights + row * row_bytes, quarter * row_bytes, columns, v, result + row,
-                              quarter, 0);
-    for (size_t row = 4 * quarter; row < rows; ++row)
-      dense_tile<kType, 1, 1>(weights + row * row_bytes, row_bytes, columns, v, result + row, 1, 0);
+  for (; done < rows.count; ++done) {
+    tile[0] = at.take();
+    for (size_t token = 0; token < in_tiles; token += kDenseTokens)
+      dense_tile<kType, 1, kDenseTokens>(weights, tile, columns, x + token * columns,
+                                         out + token * out_stride, out_stride);
+  }
+  return in_tiles;
+}
+
+/// Four far-apart rows at once for one token.
+template <DType kType>
+AMPHORA_TARGET void dense_far_rows(const std::byte* weights, const Rows& rows, size_t columns, const float* x,
+                                   float* out) {
+  FarRows far(rows);
+  size_t four[4];
+  for (size_t i = 0; i < far.quarter(); ++i) {
+    far.take(four);
+    dense_tile<kType, 4, 1>(weights, four, columns, x, out, 0);
+  }
+  for (size_t i = 0; i < far.rest(); ++i) {
+    four[0] = far.take_rest();
+    dense_tile<kType, 1, 1>(weights, four, columns, x, out, 0);
   }
 }
 
-AMPHORA_TARGET inline void multiply_dense(const Matrix& weights, size_t first, size_t last, const float* x,
+template <DType kType>
+AMPHORA_TARGET void dense_rows(const Matrix& weights, const Rows& rows, const float* x, size_t tokens,
+                               float* out, size_t out_stride) {
+  const std::byte* const payload = weights.payload.data();
+  const size_t columns = weights.columns;
+  for (size_t token = dense_tiles<kType>(payload, rows, columns, x, tokens, out, out_stride); token < tokens;
+       ++token)
+    dense_far_rows<kType>(payload, rows, columns, x + token * columns, out + token * out_stride);
+}
+
+AMPHORA_TARGET inline void multiply_dense(const Matrix& weights, const Rows& rows, const float* x,
                                           size_t tokens, float* out, size_t out_stride) {
-  const std::byte* at = weights.payload.data();
-  const size_t columns = weights.columns, rows = last - first;
   switch (weights.dtype) {
-    case DType::kF32:
-      return dense_rows<DType::kF32>(at + first * columns * 4, rows, columns, x, tokens, out, out_stride);
-    case DType::kF16:
-      return dense_rows<DType::kF16>(at + first * columns * 2, rows, columns, x, tokens, out, out_stride);
-    case DType::kBF16:
-      return dense_rows<DType::kBF16>(at + first * columns * 2, rows, columns, x, tokens, out, out_stride);
+    case DType::kF32: return dense_rows<DType::kF32>(weights, rows, x, tokens, out, out_stride);
+    case DType::kF16: return dense_rows<DType::kF16>(weights, rows, x, tokens, out, out_stride);
+    case DType::kBF16: return dense_rows<DType::kBF16>(weights, rows, x, tokens, out, out_stride);
     default: return;
   }
 }

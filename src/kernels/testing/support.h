@@ -3,10 +3,12 @@
 #pragma once
 
 #include <gtest/gtest.h>
+#include <sys/mman.h>
 
 #include <bit>
 #include <cmath>
 #include <cstdint>
+#include <cstdlib>
 #include <iostream>
 #include <memory>
 #include <random>
@@ -26,6 +28,32 @@ using Sizes = std::initializer_list<size_t>;
 struct OwnedMatrix {
   std::unique_ptr<std::byte[]> payload;
   Matrix matrix;
+};
+
+/// Bytes of which whole pages can be made unreadable: an access to them ends the test.
+class GuardedBytes {
+ public:
+  static constexpr size_t kPage = 4096;
+  explicit GuardedBytes(size_t bytes)
+      : bytes_(bytes),
+        memory_(::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0)) {
+    if (memory_ == MAP_FAILED) std::abort();
+  }
+  GuardedBytes(const GuardedBytes&) = delete;
+  GuardedBytes& operator=(const GuardedBytes&) = delete;
+  ~GuardedBytes() { ::munmap(memory_, bytes_); }
+  std::byte* data() const { return static_cast<std::byte*>(memory_); }
+  /// The pages that lie wholly within the bytes [first, last); gives their number.
+  size_t forbid(size_t first, size_t last) {
+    const size_t from = (first + kPage - 1) / kPage * kPage, to = last / kPage * kPage;
+    if (from >= to) return 0;
+    if (::mprotect(data() + from, to - from, PROT_NONE) != 0) std::abort();
+    return (to - from) / kPage;
+  }
+
+ private:
+  size_t bytes_;
+  void* memory_;
 };
 
 /// How large the numbers are.
