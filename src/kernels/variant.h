@@ -53,12 +53,20 @@ struct LaneKernels {
 
   void (*rms_norm)(const float* x, const float* weights, size_t columns, float eps, bool one_plus,
                    float* out);
+  void (*l2_norm)(float* x, size_t columns, float eps, float factor);
+  void (*softmax)(float* x, size_t columns);
   void (*rope)(float* x, size_t half, const float* cosines, const float* sines);
   void (*scale)(float* x, float factor, size_t count);
   void (*softcap)(float* x, float cap, size_t count);
+  void (*silu)(float* x, size_t count);
+  void (*sigmoid)(float* x, size_t count);
+  void (*softplus)(float* x, size_t count);
   void (*silu_multiply)(float* gate, const float* up, size_t count);
   void (*gelu_tanh_multiply)(float* gate, const float* up, size_t count);
+  void (*sigmoid_multiply)(float* x, const float* gate, size_t count);
+  void (*multiply)(float* x, const float* y, size_t count);
   void (*add)(float* x, const float* y, size_t count);
+  void (*add_scaled)(float* x, const float* y, float factor, size_t count);
   size_t (*argmax)(const float* values, size_t count);
 };
 

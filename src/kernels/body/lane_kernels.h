@@ -7,6 +7,7 @@
 #include "kernels/body/halves.h"
 #include "kernels/body/norm_rope.h"
 #include "kernels/body/quantise.h"
+#include "kernels/body/softmax.h"
 
 namespace amphora::kernels::AMPHORA_VARIANT {
 
@@ -23,12 +24,20 @@ inline constexpr LaneKernels kLaneKernels = {
     .attention_merge = attention_merge,
     .exponential = exponential,
     .rms_norm = rms_norm,
+    .l2_norm = l2_norm,
+    .softmax = softmax,
     .rope = rope,
     .scale = scale,
     .softcap = softcap,
+    .silu = silu,
+    .sigmoid = sigmoid,
+    .softplus = softplus,
     .silu_multiply = silu_multiply,
     .gelu_tanh_multiply = gelu_tanh_multiply,
+    .sigmoid_multiply = sigmoid_multiply,
+    .multiply = multiply,
     .add = add_to,
+    .add_scaled = add_scaled,
     .argmax = argmax,
 };
 
