@@ -1,25 +1,9 @@
 // Norms, softmax, rotary positions, activations and sums over whole blocks of activations.
-#include <algorithm>
-
+#include "kernels/share_out.h"
 #include "kernels/variant.h"
 
 namespace amphora::kernels {
 namespace {
-
-/// Elements from which sharing out the work costs less than it saves.
-constexpr size_t kWorthSharing = 32768;
-constexpr size_t kElementsPerChunk = 16384;  // a multiple of the lanes
-
-/// Calls function(first, last) over [0, count) in chunks, on the calling thread alone if there is little to
-/// do.
-template <class F>
-void share_out(const Executor& executor, size_t count, size_t elements_each, const F& function) {
-  if (count * elements_each < kWorthSharing || executor.pool->threads() == 1)
-    return function(size_t{0}, count);
-  const size_t step = std::max<size_t>(1, kElementsPerChunk / elements_each);
-  executor.pool->run((count + step - 1) / step,
-                     [&](size_t chunk) { function(chunk * step, std::min(count, (chunk + 1) * step)); });
-}
 
 using OfOne = void (*)(float* x, size_t count);
 using OfTwo = void (*)(float* x, const float* y, size_t count);

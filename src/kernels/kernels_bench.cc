@@ -12,6 +12,7 @@
 #include "base/half.h"
 #include "base/thread_pool.h"
 #include "kernels/kernels.h"
+#include "kernels/recurrence.h"
 
 namespace amphora::kernels {
 namespace {
@@ -137,6 +138,60 @@ void run_attention(benchmark::State& state, const Variant* variant, KvType type,
   }
 }
 
+/// Walks through the states of as many layers as a large model has, so that one token finds its state in
+/// memory.
+void run_delta_rule(benchmark::State& state, const Variant* variant, size_t key_heads, size_t value_heads,
+                    size_t width, size_t decay_channels, size_t tokens, size_t threads) {
+  ThreadPool pool(threads);
+  constexpr size_t kLayers = 36;
+  const size_t state_floats = value_heads * width * width;
+  const auto queries = activations(tokens * key_heads * width),
+             values = activations(tokens * value_heads * width);
+  const std::vector<float> keys(queries.size(), 0.08f);
+  const std::vector<float> decay(tokens * value_heads * decay_channels, 0.98f),
+      beta(tokens * value_heads, 0.5f);
+  std::vector<float> states(kLayers * state_floats), out(values.size());
+  DeltaRuleArguments a;
+  a.queries = queries.data();
+  a.keys = keys.data();
+  a.values = values.data();
+  a.decay = decay.data();
+  a.beta = beta.data();
+  a.tokens = tokens;
+  a.key_heads = key_heads;
+  a.value_heads = value_heads;
+  a.key_dim = a.value_dim = width;
+  a.decay_channels = decay_channels;
+  a.out = out.data();
+  size_t layer = 0;
+  for (auto _ : state) {
+    a.state = &states[layer * state_floats];
+    delta_rule({&pool, variant}, a);
+    benchmark::DoNotOptimize(out.data());
+    layer = (layer + 1) % kLayers;
+  }
+  const auto iterations = static_cast<double>(state.iterations());
+  state.counters["tokens/s"] =
+      benchmark::Counter(static_cast<double>(tokens) * iterations, benchmark::Counter::kIsRate);
+  // Decay, product with the key, update, product with the query.
+  state.counters["GFLOP/s"] = benchmark::Counter(
+      7.0 * static_cast<double>(tokens * state_floats) * iterations / 1e9, benchmark::Counter::kIsRate);
+}
+
+void run_short_convolution(benchmark::State& state, const Variant* variant, size_t channels, size_t taps,
+                           size_t tokens, size_t threads) {
+  ThreadPool pool(threads);
+  const auto x = activations(tokens * channels), weights = activations(taps * channels);
+  std::vector<float> history(channels * (taps - 1)), out(x.size());
+  for (auto _ : state) {
+    short_convolution({&pool, variant}, x.data(), weights.data(), tokens, channels, taps, history.data(),
+                      out.data());
+    benchmark::DoNotOptimize(out.data());
+  }
+  state.counters["tokens/s"] = benchmark::Counter(
+      static_cast<double>(tokens) * static_cast<double>(state.iterations()), benchmark::Counter::kIsRate);
+}
+
 using Elementwise = void (*)(const Executor&, std::vector<float>&, const std::vector<float>&);
 
 void run_elementwise(benchmark::State& state, const Variant* variant, size_t count, Elementwise operation,
@@ -197,6 +252,19 @@ void add_attention(const Variant* v, size_t threads) {
     }
 }
 
+void add_recurrence(const Variant* v, size_t threads) {
+  const std::string variant(name_of(*v));
+  for (const size_t tokens : Sizes{1, 128}) {
+    const std::string end = "/" + std::to_string(tokens);
+    add("delta_rule/" + variant + "/32of16x128x128" + end, threads, run_delta_rule, v, size_t{16}, size_t{32},
+        size_t{128}, size_t{1}, tokens);
+    add("delta_rule/" + variant + "/32of32x128x128/decay128" + end, threads, run_delta_rule, v, size_t{32},
+        size_t{32}, size_t{128}, size_t{128}, tokens);
+    add("short_convolution/" + variant + "/8192x4" + end, threads, run_short_convolution, v, size_t{8192},
+        size_t{4}, tokens);
+  }
+}
+
 void add_elementwise(const Variant* v) {
   const auto one = [&](const char* operation, size_t count, Elementwise function) {
     add(std::string(operation) + "/" + std::string(name_of(*v)) + "/" + std::to_string(count), 1,
@@ -227,6 +295,7 @@ const bool kRegistered = [] {
       if (!runs_here(*v)) continue;
       add_products(v, threads);
       add_attention(v, threads);
+      add_recurrence(v, threads);
       if (threads == 1) add_elementwise(v);
     }
   }

@@ -21,6 +21,23 @@ struct Int8Kernels {
                          size_t out_stride);
 };
 
+/// Columns of a state that the delta rule takes through all tokens together: with 128 rows they stay in the
+/// first cache.
+inline constexpr size_t kDeltaColumns = 32;
+
+/// Neighbouring columns of one head's state and the tokens that move them on (DeltaRuleArguments). Steps lead
+/// from token to token, row steps from one row of the state to the next.
+struct DeltaColumns {
+  const float *queries, *keys, *values, *decay, *beta;
+  size_t key_step, value_step, decay_step, beta_step;  ///< value_step: of `out` too
+  size_t decay_row_step;                               ///< 1, or 0: all rows decay alike
+  size_t tokens, key_dim, columns;
+  float* state;
+  size_t state_row_step;
+  float* out;
+  float* room;  ///< [key_dim, kDeltaColumns]
+};
+
 /// What is written once over sixteen float lanes (lanes_*.h) and compiled for every variant.
 struct LaneKernels {
   /// f16 payload to f32.
@@ -68,6 +85,14 @@ struct LaneKernels {
   void (*add)(float* x, const float* y, size_t count);
   void (*add_scaled)(float* x, const float* y, float factor, size_t count);
   size_t (*argmax)(const float* values, size_t count);
+
+  /// out[i] = Σ_k weights[k · count + i] · rows[k][i].
+  void (*short_convolution)(const float* const* rows, const float* weights, size_t taps, size_t count,
+                            float* out);
+  /// `count` values of delta_decay; rates are [count], or one for all.
+  void (*delta_decay)(float* x, const float* rates, bool one_rate, const float* bias, size_t count,
+                      const float* lower_bound);
+  void (*delta_rule)(const DeltaColumns& columns);
 };
 
 /// Positions per block of attention; blocks start at multiples of it.

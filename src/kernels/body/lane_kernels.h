@@ -7,6 +7,7 @@
 #include "kernels/body/halves.h"
 #include "kernels/body/norm_rope.h"
 #include "kernels/body/quantise.h"
+#include "kernels/body/recurrence.h"
 #include "kernels/body/softmax.h"
 
 namespace amphora::kernels::AMPHORA_VARIANT {
@@ -39,6 +40,9 @@ inline constexpr LaneKernels kLaneKernels = {
     .add = add_to,
     .add_scaled = add_scaled,
     .argmax = argmax,
+    .short_convolution = short_convolution,
+    .delta_decay = delta_decay,
+    .delta_rule = delta_rule,
 };
 
 }  // namespace amphora::kernels::AMPHORA_VARIANT
