@@ -34,7 +34,9 @@ class Model {
   const std::shared_ptr<const Package>& package() const { return package_; }
   const model::Plan& plan() const { return *plan_; }
 
-  /// Bytes of the weights that one decoded token streams: all matrices, the head included, one embedding row.
+  bool has_experts() const;
+  /// Bytes of the weights that one decoded token streams: all matrices, the head included, one embedding row;
+  /// of a mixture, the experts that a token chooses.
   uint64_t bytes_per_token() const;
   /// Weights used in place from the mapping, and those decoded into memory of our own.
   uint64_t mapped_bytes() const;

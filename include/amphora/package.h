@@ -64,6 +64,7 @@ struct MlaSpec {
 struct MtpSpec {
   uint32_t num_layers = 0;
   bool share_lm_head = true, share_embed = true;
+  bool hidden_normed = true;  ///< its hidden state is taken after the model's final norm, else before it
 };
 
 enum class LinearCore : uint8_t { kGatedDeltaNet, kVmfPhase };

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <span>
@@ -25,12 +26,26 @@ using TokenId = uint32_t;
 
 enum class KvType : uint8_t { kF32, kF16, kQ8 };
 
+/// How often the router of each layer chose each of its experts, by layer; layers without experts are absent.
+using ExpertCounts = std::map<uint32_t, std::vector<uint64_t>>;
+
+/// Restricts a mixture to the experts that were chosen most: per layer the least set that makes up the share
+/// `cover` (0 < cover <= 1) of the counts. A layer without counts keeps all.
+struct ExpertCover {
+  ExpertCounts counts;
+  double cover = 1;
+};
+
 struct SessionOptions {
   size_t threads = 0;             ///< 0: as many as this process may use
   uint32_t context = 0;           ///< positions; 0: the model's max_position_embeddings
   bool exact = false;             ///< reference numerics: f32 activations and sums in order of the columns
   std::optional<KvType> kv = {};  ///< absent: f16, or f32 with `exact`
   std::string kernels = {};       ///< name of a kernel variant; empty: the best that runs here
+  /// Name of a task mask of the package: what it forbids is neither computed nor read. Empty: none.
+  std::string task = {};
+  std::optional<ExpertCover> experts = {};
+  bool count_experts = false;  ///< see Session::expert_counts()
 };
 
 /// What a session occupies, by kind.
@@ -46,6 +61,8 @@ struct MemoryUse {
 /// by one, on any number of threads, gives the same bits (within one kernel variant, numerics and KV type).
 class Session {
  public:
+  /// kUsage for options that the model or this machine cannot follow: an unknown task or kernel variant, a
+  /// context that does not fit into memory, counts of other experts.
   static Result<std::unique_ptr<Session>> create(std::shared_ptr<const Model> model,
                                                  const SessionOptions& options = {});
   ~Session();
@@ -71,10 +88,20 @@ class Session {
   void truncate(uint32_t position);
   void reset() { truncate(0); }
 
+  /// Marks this position as one that truncate() can return to without running ids again where layers have a
+  /// recurrent state, which does not tell its past; the next mark replaces this one.
+  void mark();
+
   /// Shows `observer` what goes into every weight matrix from now on; null: nobody. It must outlive its use.
   void observe_inputs(model::InputObserver* observer);
 
+  /// The choices of experts since the session was created, if it was told to count them. Tokens that are run
+  /// again after truncate() count again.
+  ExpertCounts expert_counts() const;
+
   const Model& model() const;
+  /// What a person should know of the options that were taken: a task mask without a measured quality …
+  std::span<const std::string> notes() const;
   size_t threads() const;
   std::string_view kernels() const;  ///< name of the kernel variant in use
   bool exact() const;
@@ -83,8 +110,9 @@ class Session {
   /// Index of the largest logit, the lowest of equals.
   TokenId argmax(std::span<const float> logits) const;
 
-  struct Impl;
+  struct Impl;  ///< src/engine/session_impl.h
   explicit Session(std::unique_ptr<Impl> impl);
+  Impl& impl();
 
  private:
   std::unique_ptr<Impl> impl_;
@@ -113,12 +141,31 @@ enum class Finish : uint8_t {
 };
 std::string_view name_of(Finish finish);  ///< "stop", "length", "interrupted"
 
+/// Who guesses the next tokens, which the model then checks in one run. The guesses change the speed alone:
+/// ids and text are those without them, sampled or not.
+enum class Drafter : uint8_t {
+  kNone,
+  kMtp,    ///< the model's own predictor (multi-token prediction)
+  kNgram,  ///< what followed the last few ids earlier in the sequence (prompt lookup)
+};
+inline constexpr uint32_t kMostDrafts = 64;
+
+struct SpeculationOptions {
+  Drafter drafter = Drafter::kNone;
+  /// Tokens that are guessed at most at a time; 0: none, as with kNone. Absent: 2 for kMtp, 8 for kNgram.
+  std::optional<uint32_t> drafts = {};
+};
+
+/// kUsage if the model has no predictor but is to use it, or for more than kMostDrafts.
+Status check_speculation(const SpeculationOptions& options, const Model& model);
+
 struct GenerateOptions {
   std::optional<uint32_t> max_tokens = {};  ///< absent: to the end of the context
   SamplingOptions sampling = {};
   std::vector<std::string> stop = {};  ///< the text ends where one of them begins
   bool ignore_eos = false;             ///< go on after the package's end-of-sequence ids
-  std::stop_token interrupt = {};      ///< looked at before every token and every block of the prompt
+  SpeculationOptions speculation = {};
+  std::stop_token interrupt = {};  ///< looked at before every token and every block of the prompt
 };
 
 /// One step of a generation. Pieces never split a character, and text that may become a stop string is held
@@ -133,10 +180,11 @@ struct GenerateResult {
   std::string text;          ///< without a last character that the limit cut in two
   Finish finish = Finish::kLength;
   uint32_t prompt_tokens = 0;
-  uint32_t cached_tokens = 0;      ///< of them, those that the session held already
-  double prefill_seconds = 0;      ///< running the prompt
-  double first_token_seconds = 0;  ///< from the call to the first sampled token
-  double decode_seconds = 0;       ///< from the first sampled token to the last
+  uint32_t cached_tokens = 0;          ///< of them, those that the session held already
+  double prefill_seconds = 0;          ///< running the prompt
+  double first_token_seconds = 0;      ///< from the call to the first sampled token
+  double decode_seconds = 0;           ///< from the first sampled token to the last
+  uint64_t drafted = 0, accepted = 0;  ///< guessed tokens, and those of them that were right
 
   double prefill_tokens_per_second() const;  ///< 0 if nothing was run
   double decode_tokens_per_second() const;   ///< tokens after the first; 0 if there is none

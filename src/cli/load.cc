@@ -5,6 +5,7 @@
 
 #include <cerrno>
 #include <charconv>
+#include <cstdlib>
 #include <cstring>
 
 #include "amphora/package.h"
@@ -12,6 +13,7 @@
 #include "cli/print.h"
 #include "formats/sentencepiece/model.h"
 #include "package/limits.h"
+#include "package/route_stats.h"
 #include "package/spm_tokenizer.h"
 
 namespace amphora::cli {
@@ -27,7 +29,41 @@ void SessionArguments::declare(CLI::App& app) {
   app.add_flag("--exact", options.exact, "reference numerics: f32 activations, sums in order");
   app.add_option("--kernels", options.kernels,
                  "kernel variant (default: the best that runs here; see 'doctor')");
+  app.add_option("--task", options.task, "run with this task mask of the model (see 'info')");
+  app.add_option("--route-stats", route_stats, "write how often each expert was chosen to this file");
 }
+
+namespace {
+
+std::string environment(const char* name) {
+  const char* value = std::getenv(name);
+  return value == nullptr ? std::string() : std::string(value);
+}
+
+std::string route_stats_file(const SessionArguments& arguments) {
+  return arguments.route_stats.empty() ? environment("CMF_MOE_STATS") : arguments.route_stats;
+}
+
+/// The restriction of experts that the environment asks for.
+Result<std::optional<ExpertCover>> experts_of_environment() {
+  const std::string file = environment("CMF_MOE_MASK"), share = environment("CMF_MOE_MASK_COVER");
+  if (file.empty()) {
+    if (share.empty()) return std::nullopt;
+    return fail(Fault::kUsage, "CMF_MOE_MASK_COVER is set, but CMF_MOE_MASK names no statistics");
+  }
+  ExpertCover experts;
+  AMPHORA_ASSIGN(experts.counts, load_route_stats(file));
+  if (!share.empty()) {
+    const auto [end, error] = std::from_chars(share.data(), share.data() + share.size(), experts.cover);
+    if (error != std::errc() || end != share.data() + share.size() ||
+        !(experts.cover > 0 && experts.cover <= 1))
+      return fail(Fault::kUsage,
+                  fmt::format("CMF_MOE_MASK_COVER is '{}', wanted a number above 0 and at most 1", share));
+  }
+  return experts;
+}
+
+}  // namespace
 
 Result<LoadedModel> load_model(const Globals& globals, const SessionArguments& arguments) {
   LoadedModel loaded;
@@ -38,8 +74,20 @@ Result<LoadedModel> load_model(const Globals& globals, const SessionArguments& a
   if (arguments.kv == "f16") options.kv = KvType::kF16;
   if (arguments.kv == "f32") options.kv = KvType::kF32;
   if (arguments.kv == "q8") options.kv = KvType::kQ8;
+  AMPHORA_ASSIGN(options.experts, experts_of_environment());
+  options.count_experts = !route_stats_file(arguments).empty();
+  if (options.count_experts && !loaded.model->has_experts())
+    return fail(Fault::kUsage,
+                fmt::format("{} has no experts whose choices could be counted", arguments.model));
   AMPHORA_ASSIGN(loaded.session, Session::create(loaded.model, options));
+  for (const std::string& note : loaded.session->notes()) print_note(globals, note);
   return loaded;
+}
+
+Status save_route_stats(const SessionArguments& arguments, const Session& session) {
+  const std::string file = route_stats_file(arguments);
+  if (file.empty()) return {};
+  return write_file(file, as_bytes(dump_route_stats(session.expert_counts()) + "\n"));
 }
 
 namespace {

@@ -21,6 +21,7 @@ struct SessionArguments {
   std::string model;
   SessionOptions options;
   std::string kv;
+  std::string route_stats;  ///< file for the choices of experts; empty: that of CMF_MOE_STATS, if set
 
   void declare(CLI::App& app);
 };
@@ -31,7 +32,13 @@ struct LoadedModel {
   std::unique_ptr<Session> session;
 };
 /// Opens the package, plans the model and makes a session; notes of the package go to stderr.
+/// CMF_MOE_MASK (a file of routing statistics) with CMF_MOE_MASK_COVER (a share, default 1) restricts the
+/// experts.
 Result<LoadedModel> load_model(const Globals& globals, const SessionArguments& arguments);
+
+/// Writes the choices of experts that the session counted where the arguments or the environment want them;
+/// if they do not, nothing.
+Status save_route_stats(const SessionArguments& arguments, const Session& session);
 
 /// A package's tokenizer, or that of a bare tokenizer.json (told by content).
 Result<std::shared_ptr<const text::Tokenizer>> load_tokenizer(const std::string& path);

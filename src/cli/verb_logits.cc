@@ -38,6 +38,8 @@ Result<int> show_logits(const Arguments& arguments, const Globals& globals) {
     AMPHORA_ASSIGN(latest, loaded.session->forward(std::span(&greedy.back(), 1)));
   }
 
+  AMPHORA_TRY(save_route_stats(arguments.session, *loaded.session));
+
   std::vector<TokenId> order(logits.size());
   std::iota(order.begin(), order.end(), TokenId{0});
   const size_t top = std::min(arguments.top, order.size());

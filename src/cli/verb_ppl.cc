@@ -50,6 +50,8 @@ Result<LoadedModel> load_reference(const Arguments& arguments, const Globals& gl
   if (arguments.reference.empty()) return LoadedModel{};
   SessionArguments of_reference = arguments.session;
   of_reference.model = arguments.reference;
+  of_reference.options.task.clear();
+  of_reference.route_stats.clear();
   return load_model(globals, of_reference);
 }
 
@@ -115,6 +117,7 @@ Result<int> show_perplexity(const Arguments& arguments, const Globals& globals) 
   const auto measured = measure(arguments, globals, *loaded.session, ids, interrupt);
   if (interrupt.token().stop_requested()) return kInterruptedStatus;
   AMPHORA_ASSIGN(const Perplexity result, measured);
+  AMPHORA_TRY(save_route_stats(arguments.session, *loaded.session));
   loaded.session->observe_inputs(nullptr);
   if (importance_file) {
     AMPHORA_TRY(write_importance(collector.importance(), *importance_file));

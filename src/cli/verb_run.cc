@@ -26,8 +26,15 @@ struct Arguments {
   std::string prompt_file, system, chat_template, seed;
   std::vector<std::string> stop;
   bool raw = false, verify = false, stats = false, parse_special = false, ignore_eos = false;
-  std::optional<uint32_t> max_tokens;
+  std::optional<uint32_t> max_tokens, drafts;
+  std::string speculative = "off";
   SamplingOptions sampling;
+
+  SpeculationOptions speculation() const {
+    if (speculative == "mtp") return {Drafter::kMtp, drafts};
+    if (speculative == "ngram") return {Drafter::kNgram, drafts};
+    return {};
+  }
 };
 
 struct Runner {
@@ -126,12 +133,15 @@ void print_statistics(const Runner& runner, const GenerateResult& result, double
   print_error(fmt::format(
       "prompt {} tokens{} at {:.1f} tok/s · {} tokens at {:.1f} tok/s · first token after {:.0f} ms · peak "
       "RSS {} "
-      "(weights mapped {}, cache {}) · {} threads, {} kernels · seed {}\n",
+      "(weights mapped {}, cache {}) · {} threads, {} kernels · seed {}{}\n",
       result.prompt_tokens, result.cached_tokens > 0 ? fmt::format(" ({} kept)", result.cached_tokens) : "",
       result.prefill_tokens_per_second(), result.ids.size(), result.decode_tokens_per_second(),
       first_token_seconds * 1e3, human_bytes(peak_resident_bytes()), human_bytes(memory.weights_mapped),
       human_bytes(memory.kv_used), runner.loaded.session->threads(), runner.loaded.session->kernels(),
-      runner.options.sampling.seed));
+      runner.options.sampling.seed,
+      runner.options.speculation.drafter == Drafter::kNone
+          ? ""
+          : fmt::format(" · {} of {} guesses right", result.accepted, result.drafted)));
 }
 
 void print_summary(const GenerateResult& result, double first_token_seconds) {
@@ -141,6 +151,8 @@ void print_summary(const GenerateResult& result, double first_token_seconds) {
        {"finish", text_value(name_of(result.finish))},
        {"prompt_tokens", count_value(result.prompt_tokens)},
        {"tokens", count_value(result.ids.size())},
+       {"drafted", count_value(result.drafted)},
+       {"accepted", count_value(result.accepted)},
        {"prefill_tps", json::Value::number(result.prefill_tokens_per_second())},
        {"decode_tps", json::Value::number(result.decode_tokens_per_second())},
        {"ttft_ms", json::Value::number(first_token_seconds * 1e3)},
@@ -249,7 +261,11 @@ Result<int> run(const Arguments& arguments, const Globals& globals) {
   runner.options.ignore_eos = arguments.ignore_eos;
   runner.options.sampling = arguments.sampling;
   runner.options.sampling.seed = seed ? *seed : uint64_t{std::random_device()()};
-  return needs_chat ? run_chat(runner) : run_once(runner, prompt);
+  runner.options.speculation = arguments.speculation();
+  AMPHORA_TRY(check_speculation(runner.options.speculation, *runner.loaded.model));
+  AMPHORA_ASSIGN(const int status, needs_chat ? run_chat(runner) : run_once(runner, prompt));
+  AMPHORA_TRY(save_route_stats(arguments.session, *runner.loaded.session));
+  return status;
 }
 
 Action declare(CLI::App& app, const Globals& globals) {
@@ -279,6 +295,13 @@ Action declare(CLI::App& app, const Globals& globals) {
   app.add_option("--seed", arguments->seed, "seed of the sampler (default: random, shown by --stats)");
   app.add_option("--stop", arguments->stop, "end where this text begins (may be given several times)")
       ->allow_extra_args(false);
+  app.add_option("--speculative", arguments->speculative,
+                 "guess ahead with the model's own predictor (mtp) or from earlier text (ngram): the same "
+                 "output, faster where the guesses are right")
+      ->check(CLI::IsMember({"mtp", "ngram", "off"}))
+      ->capture_default_str();
+  app.add_option("--drafts", arguments->drafts, "tokens guessed at a time (default: 2 for mtp, 8 for ngram)")
+      ->check(CLI::Range(0u, kMostDrafts));
   app.add_flag("--ignore-eos", arguments->ignore_eos, "go on after the end-of-sequence token");
   app.add_flag("--verify", arguments->verify, "check all of the file's hashes first");
   app.add_flag("--stats", arguments->stats, "tokens, speed and memory on stderr at the end");

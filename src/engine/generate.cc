@@ -3,8 +3,10 @@
 #include <chrono>
 
 #include "amphora/session.h"
+#include "engine/lookahead.h"
 #include "engine/prompt.h"
 #include "engine/sampler.h"
+#include "engine/session_impl.h"
 #include "engine/stop_matcher.h"
 
 namespace amphora {
@@ -25,6 +27,7 @@ Result<std::optional<std::span<const float>>> run_prompt(Session& session, std::
   while (rest.size() > kPromptBlock) {
     if (interrupt.stop_requested()) return std::nullopt;
     AMPHORA_TRY(session.prefill(rest.first(kPromptBlock)));
+    if (auto& mtp = session.impl().mtp) mtp->feed();
     rest = rest.subspan(kPromptBlock);
   }
   if (interrupt.stop_requested()) return std::nullopt;
@@ -58,6 +61,7 @@ class TextStream {
 Status check_request(const Session& session, std::span<const TokenId> prompt,
                      const GenerateOptions& options) {
   AMPHORA_TRY(check_sampling(options.sampling));
+  AMPHORA_TRY(check_speculation(options.speculation, session.model()));
   if (std::ranges::any_of(options.stop, &std::string::empty))
     return fail(Fault::kUsage, "a stop string is empty");
   if (prompt.empty()) return fail(Fault::kUsage, "the prompt has no tokens");
@@ -99,13 +103,16 @@ Result<GenerateResult> generate(Session& session, const Vocabulary& vocabulary,
   const auto common = std::ranges::mismatch(held, prompt.first(prompt.size() - 1)).in1 - held.begin();
   result.cached_tokens = static_cast<uint32_t>(common);
   session.truncate(result.cached_tokens);
+  session.impl().use_mtp(options.speculation.drafter == Drafter::kMtp);
 
   AMPHORA_ASSIGN(auto logits, run_prompt(session, prompt.subspan(result.cached_tokens), options.interrupt));
+  session.mark();
   result.prefill_seconds = seconds_since(start);
 
   engine::Sampler sampler(options.sampling);
   const bool plain_greedy = options.sampling.temperature == 0 && options.sampling.repeat_penalty == 1;
   TextStream stream(vocabulary, options.stop);
+  Lookahead lookahead(session, options.speculation);
   Clock::time_point first_token = start;
   const auto deliver = [&](std::optional<TokenId> id, const std::string& text) {
     result.text += text;
@@ -121,7 +128,7 @@ Result<GenerateResult> generate(Session& session, const Vocabulary& vocabulary,
       result.finish = Finish::kLength;
       break;
     }
-    const TokenId id = plain_greedy ? session.argmax(*logits) : sampler.sample(*logits, session.ids());
+    const TokenId id = plain_greedy ? session.argmax(*logits) : sampler.sample(*logits, lookahead.ids());
     if (result.ids.empty()) {
       first_token = Clock::now();
       result.first_token_seconds = seconds_since(start);
@@ -138,13 +145,17 @@ Result<GenerateResult> generate(Session& session, const Vocabulary& vocabulary,
       result.finish = Finish::kStop;
       break;
     }
-    if (session.position() == session.context() ||
-        (options.max_tokens && result.ids.size() >= *options.max_tokens)) {
+    const uint64_t room = session.context() - lookahead.ids().size();
+    const uint64_t wanted = options.max_tokens.value_or(~uint32_t{0}) - result.ids.size();
+    if (room == 0 || wanted == 0) {
       result.finish = Finish::kLength;
       break;
     }
-    AMPHORA_ASSIGN(logits, session.forward({&id, 1}));
+    AMPHORA_ASSIGN(logits, lookahead.forward(id, wanted - 1));
   }
+  lookahead.finish();
+  result.drafted = lookahead.policy().drafted();
+  result.accepted = lookahead.policy().accepted();
   AMPHORA_ASSIGN(const std::string rest, stream.finish(result.finish != Finish::kStop));
   deliver(std::nullopt, rest);
   if (stream.stopped()) result.finish = Finish::kStop;

@@ -2,12 +2,11 @@
 #include <algorithm>
 
 #include "amphora/session.h"
-#include "base/thread_pool.h"
-#include "engine/token_ids.h"
-#include "kernels/kernels.h"
-#include "model/decoder.h"
-#include "model/kv_cache.h"
-#include "model/plan.h"
+#include "engine/restriction.h"
+#include "engine/session_impl.h"
+#include "model/sequence_state.h"
+#include "package/route_stats.h"
+#include "package/task_mask.h"
 
 namespace amphora {
 namespace {
@@ -39,71 +38,25 @@ Result<const kernels::Variant*> choose_variant(const std::string& name) {
   return variant;
 }
 
+/// What the options leave out, if anything; notes on it are added.
+Result<std::optional<model::RunMask>> choose_mask(const Model& model, const SessionOptions& options,
+                                                  std::vector<std::string>& notes) {
+  std::optional<TaskMask> task;
+  if (!options.task.empty()) {
+    AMPHORA_ASSIGN(task, find_task_mask(*model.package(), options.task));
+    if (!task->measured)
+      notes.push_back("the quality of the task mask '" + options.task + "' has not been measured");
+  }
+  if (options.experts) {
+    if (!(options.experts->cover > 0 && options.experts->cover <= 1))
+      return fail(Fault::kUsage, "the share of the experts' counts is above 0 and at most 1");
+    AMPHORA_TRY(check_route_stats(options.experts->counts, *model.package(), notes));
+  }
+  if (!task && !options.experts) return std::nullopt;
+  return build_run_mask(model.plan(), task, options.experts);
+}
+
 }  // namespace
-
-struct Session::Impl {
-  Impl(std::shared_ptr<const Model> the_model, const SessionOptions& options, const kernels::Variant* variant,
-       size_t threads, KvType type, uint32_t context_length, model::KvCache kv_cache)
-      : model(std::move(the_model)),
-        pool(threads),
-        executor{&pool, variant, options.exact ? kernels::Numerics::kExact : kernels::Numerics::kFast},
-        kv_type(type),
-        context(context_length),
-        cache(std::move(kv_cache)),
-        decoder(model->plan(), executor) {}
-
-  const model::Plan& plan() const { return model->plan(); }
-
-  Status check(std::span<const TokenId> added) const {
-    if (added.empty()) return fail(Fault::kUsage, "there are no tokens to run");
-    if (added.size() > context - ids.size())
-      return fail(Fault::kUsage, std::to_string(ids.size() + added.size()) +
-                                     " tokens do not fit into a context of " + std::to_string(context) +
-                                     " positions");
-    return check_token_ids(added, plan().vocabulary);
-  }
-
-  /// Runs ids block by block; `after_block` is called with the index of the block's first id and its size.
-  template <class AfterBlock>
-  Status run(std::span<const TokenId> added, AfterBlock after_block) {
-    for (size_t first = 0; first < added.size(); first += model::kBlockTokens) {
-      const auto block = added.subspan(first, std::min(model::kBlockTokens, added.size() - first));
-      decoder.run(block, ids.size(), long_sequence, cache);
-      ids.insert(ids.end(), block.begin(), block.end());
-      AMPHORA_TRY(after_block(first, block.size()));
-    }
-    return {};
-  }
-
-  /// LongRoPE turns every position of a sequence with one set of frequencies, chosen by its length: when that
-  /// choice changes, what the cache holds is run again.
-  Status choose_rope(size_t length) {
-    const model::RopePlan& rope = plan().rope;
-    const bool wanted = rope.long_global && length > rope.long_threshold;
-    if (wanted == long_sequence) return {};
-    long_sequence = wanted;
-    const std::vector<TokenId> again = std::exchange(ids, {});
-    return run(again, [](size_t, size_t) { return Status{}; });
-  }
-
-  template <class AfterBlock>
-  Status append(std::span<const TokenId> added, AfterBlock after_block) {
-    AMPHORA_TRY(check(added));
-    AMPHORA_TRY(choose_rope(ids.size() + added.size()));
-    return run(added, after_block);
-  }
-
-  std::shared_ptr<const Model> model;
-  ThreadPool pool;
-  kernels::Executor executor;
-  KvType kv_type;
-  uint32_t context;
-  model::KvCache cache;
-  model::Decoder decoder;
-  std::vector<TokenId> ids;
-  std::vector<float> logits;
-  bool long_sequence = false;
-};
 
 Result<std::unique_ptr<Session>> Session::create(std::shared_ptr<const Model> model,
                                                  const SessionOptions& options) {
@@ -115,55 +68,77 @@ Result<std::unique_ptr<Session>> Session::create(std::shared_ptr<const Model> mo
   const uint32_t context = options.context == 0 ? trained : options.context;
   const KvType kv_type = options.kv.value_or(options.exact ? KvType::kF32 : KvType::kF16);
   AMPHORA_ASSIGN(const kernels::Variant* variant, choose_variant(options.kernels));
-  AMPHORA_ASSIGN(auto cache, model::KvCache::create(model->plan(), to_kernels(kv_type), context));
-  return std::make_unique<Session>(std::make_unique<Impl>(std::move(model), options, variant, threads,
-                                                          kv_type, context, std::move(cache)));
+  AMPHORA_ASSIGN(auto state, model::SequenceState::create(model->plan(), to_kernels(kv_type), context));
+  std::vector<std::string> notes;
+  AMPHORA_ASSIGN(auto mask, choose_mask(*model, options, notes));
+  auto impl =
+      std::make_unique<Impl>(std::move(model), options, variant, threads, kv_type, context, std::move(state));
+  impl->notes = std::move(notes);
+  impl->mask = std::move(mask);
+  if (impl->mask) impl->sequence.decoder().leave_out(&*impl->mask);
+  if (options.count_experts) impl->sequence.decoder().count_experts();
+  return std::make_unique<Session>(std::move(impl));
 }
 
 Session::Session(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 Session::~Session() = default;
 
+Session::Impl& Session::impl() { return *impl_; }
+
 Result<std::span<const float>> Session::forward(std::span<const TokenId> ids) {
   size_t last = 0;  // index of the last id in its block
-  AMPHORA_TRY(impl_->append(ids, [&](size_t, size_t tokens) {
-    last = tokens - 1;
+  AMPHORA_TRY(impl_->append(ids, [&](const Sequence::Block& block) {
+    last = block.offset + block.count - 1;
     return Status{};
   }));
   const size_t vocabulary = impl_->plan().vocabulary;
   if (impl_->logits.size() < vocabulary) impl_->logits.resize(vocabulary);
-  impl_->decoder.logits(last, 1, impl_->logits.data());
+  impl_->sequence.decoder().logits(last, 1, impl_->logits.data());
   return std::span<const float>(impl_->logits).first(vocabulary);
 }
 
 Status Session::prefill(std::span<const TokenId> ids) {
-  return impl_->append(ids, [](size_t, size_t) { return Status{}; });
+  return impl_->append(ids, [](const Sequence::Block&) { return Status{}; });
 }
 
 Status Session::forward_each(std::span<const TokenId> ids, const LogitsFunction& function) {
   const size_t vocabulary = impl_->plan().vocabulary;
   impl_->logits.resize(std::max(impl_->logits.size(), std::min(kLogitsBlock, ids.size()) * vocabulary));
-  return impl_->append(ids, [&](size_t first_id, size_t tokens) -> Status {
-    for (size_t first = 0; first < tokens; first += kLogitsBlock) {
-      const size_t count = std::min(kLogitsBlock, tokens - first);
-      impl_->decoder.logits(first, count, impl_->logits.data());
+  return impl_->append(ids, [&](const Sequence::Block& block) -> Status {
+    for (size_t first = 0; first < block.count; first += kLogitsBlock) {
+      const size_t count = std::min(kLogitsBlock, block.count - first);
+      impl_->sequence.decoder().logits(block.offset + first, count, impl_->logits.data());
       for (size_t t = 0; t < count; ++t) {
-        AMPHORA_TRY(function(first_id + first + t, {&impl_->logits[t * vocabulary], vocabulary}));
+        AMPHORA_TRY(function(block.first + first + t, {&impl_->logits[t * vocabulary], vocabulary}));
       }
     }
     return {};
   });
 }
 
-std::span<const TokenId> Session::ids() const { return impl_->ids; }
-uint32_t Session::position() const { return static_cast<uint32_t>(impl_->ids.size()); }
+std::span<const TokenId> Session::ids() const { return impl_->sequence.ids(); }
+uint32_t Session::position() const { return static_cast<uint32_t>(impl_->sequence.ids().size()); }
 uint32_t Session::context() const { return impl_->context; }
 
-void Session::truncate(uint32_t position) {
-  if (position < impl_->ids.size()) impl_->ids.resize(position);
+void Session::truncate(uint32_t position) { impl_->cut(position); }
+
+void Session::mark() { impl_->sequence.keep(Sequence::Checkpoint::kPrompt); }
+
+void Session::observe_inputs(model::InputObserver* observer) {
+  impl_->sequence.decoder().observe_inputs(observer);
 }
 
-void Session::observe_inputs(model::InputObserver* observer) { impl_->decoder.observe_inputs(observer); }
+ExpertCounts Session::expert_counts() const {
+  ExpertCounts counts;
+  uint32_t layer = 0;
+  for (const std::vector<uint64_t>& of_layer : impl_->sequence.decoder().expert_counts()) {
+    if (!of_layer.empty()) counts.emplace(layer, of_layer);
+    ++layer;
+  }
+  return counts;
+}
 
+std::span<const std::string> Session::notes() const { return impl_->notes; }
 const Model& Session::model() const { return *impl_->model; }
 size_t Session::threads() const { return impl_->pool.threads(); }
 std::string_view Session::kernels() const { return kernels::name_of(*impl_->executor.variant); }
@@ -174,9 +149,9 @@ MemoryUse Session::memory() const {
   MemoryUse use;
   use.weights_mapped = impl_->model->mapped_bytes();
   use.weights_private = impl_->model->decoded_bytes();
-  use.kv_reserved = impl_->cache.reserved_bytes();
-  use.kv_used = impl_->cache.bytes_per_position() * impl_->ids.size();
-  use.scratch = impl_->decoder.scratch_bytes() + impl_->logits.capacity() * sizeof(float);
+  use.kv_reserved = impl_->sequence.state().reserved_bytes();
+  use.kv_used = impl_->sequence.state().used_bytes(impl_->sequence.ids().size());
+  use.scratch = impl_->sequence.decoder().scratch_bytes() + impl_->logits.capacity() * sizeof(float);
   return use;
 }
 

@@ -2,169 +2,147 @@
 #include "model/decoder.h"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 
 namespace amphora::model {
 
-void Decoder::reserve(size_t tokens) {
-  const auto grow = [tokens](std::vector<float>& buffer, size_t columns) {
-    if (buffer.size() < tokens * columns) buffer.resize(tokens * columns);
-  };
-  grow(state_, plan_.hidden);
-  grow(normed_, plan_.hidden);
-  grow(queries_, plan_.most_heads * plan_.head_dim);
-  grow(attended_, plan_.most_heads * plan_.head_dim);
-  grow(keys_, plan_.kv_heads * plan_.head_dim);
-  grow(values_, plan_.kv_heads * plan_.head_dim);
-  grow(gate_, plan_.widest_ffn);
-  grow(up_, plan_.widest_ffn);
-}
-
 uint64_t Decoder::scratch_bytes() const {
-  uint64_t floats = 0;
-  for (const auto* buffer : {&state_, &normed_, &queries_, &keys_, &values_, &attended_, &gate_, &up_,
-                             &global_.cosines, &global_.sines, &local_.cosines, &local_.sines})
-    floats += buffer->capacity();
-  return floats * sizeof(float);
+  const size_t floats = global_.cosines.capacity() + global_.sines.capacity() + local_.cosines.capacity() +
+                        local_.sines.capacity();
+  return work_.bytes() + floats * sizeof(float);
 }
 
-void Decoder::turn(const RopeFrequencies& frequencies, size_t first_position, size_t tokens,
-                   Rotation& rotation) {
-  rotation.half = frequencies.inverse.size();
-  const size_t wanted = tokens * rotation.half;
-  if (rotation.cosines.size() < wanted) {
-    rotation.cosines.resize(wanted);
-    rotation.sines.resize(wanted);
+void Decoder::count_experts() {
+  expert_counts_.clear();
+  for (const LayerPlan& layer : plan_.layers) {
+    const auto* mixture = std::get_if<ExpertsPlan>(&layer.ffn);
+    expert_counts_.emplace_back(mixture == nullptr ? 0 : mixture->experts.size());
   }
-  fill_rope(frequencies, first_position, tokens, rotation.cosines.data(), rotation.sines.data());
 }
 
-void Decoder::rotate(const Rotation& rotation, float* heads, size_t tokens, size_t count) const {
-  kernels::rope(executor_, heads, tokens, count, plan_.head_dim, rotation.half, rotation.cosines.data(),
-                rotation.sines.data());
+void Decoder::turn(size_t first_position, size_t tokens, bool long_sequence) {
+  const RopePlan& rope = plan_.rope;
+  global_.fill(long_sequence && rope.long_global ? *rope.long_global : rope.global, first_position, tokens);
+  if (plan_.window != 0)
+    local_.fill(long_sequence && rope.long_local ? *rope.long_local : rope.local, first_position, tokens);
 }
 
-void Decoder::normalise(const float* input, const std::vector<float>& weights, size_t rows, float* out) {
-  kernels::rms_norm(executor_, input, weights.data(), rows, weights.size(), plan_.norm_eps,
-                    plan_.norm_one_plus, out);
-}
-
-void Decoder::multiply(std::span<const kernels::Product> products, const float* input, size_t tokens) {
-  if (observer_ != nullptr)
-    for (const kernels::Product& product : products) observer_->observe(*product.weights, input, tokens);
-  activations_.assign(executor_, input, tokens, products.front().weights->columns);
-  kernels::matmul(executor_, products, activations_);
-}
-
-void Decoder::multiply(const Linear& linear, const float* input, size_t tokens, float* out) {
-  const kernels::Product product{&linear.weights, out, linear.weights.rows};
-  multiply({&product, 1}, input, tokens);
-  if (!linear.bias.empty())
-    kernels::add_bias(executor_, out, linear.bias.data(), tokens, linear.weights.rows);
-}
-
-void Decoder::embed(std::span<const uint32_t> ids) {
+void Decoder::embed(std::span<const uint32_t> ids, float* rows) {
   for (size_t t = 0; t < ids.size(); ++t) {
-    float* row = &state_[t * plan_.hidden];
+    float* row = rows + t * plan_.hidden;
     kernels::decode_row(plan_.embedding, ids[t], row);
     if (plan_.embedding_scale != 1)
       for (size_t i = 0; i < plan_.hidden; ++i) row[i] *= plan_.embedding_scale;
   }
 }
 
-void Decoder::run_attention(const LayerPlan& layer, const kernels::KvView& kv, size_t tokens,
-                            size_t first_position) {
-  normalise(state_.data(), layer.attention_norm, tokens, normed_.data());
-  const std::array products{kernels::Product{&layer.q.weights, queries_.data(), layer.q.weights.rows},
-                            kernels::Product{&layer.k.weights, keys_.data(), layer.k.weights.rows},
-                            kernels::Product{&layer.v.weights, values_.data(), layer.v.weights.rows}};
-  multiply(products, normed_.data(), tokens);
-  if (!layer.q.bias.empty()) {
-    kernels::add_bias(executor_, queries_.data(), layer.q.bias.data(), tokens, layer.q.weights.rows);
-    kernels::add_bias(executor_, keys_.data(), layer.k.bias.data(), tokens, layer.k.weights.rows);
-    kernels::add_bias(executor_, values_.data(), layer.v.bias.data(), tokens, layer.v.weights.rows);
-  }
-  if (!layer.q_norm.empty()) {
-    normalise(queries_.data(), layer.q_norm, tokens * layer.heads, queries_.data());
-    normalise(keys_.data(), layer.k_norm, tokens * plan_.kv_heads, keys_.data());
-  }
-  const Rotation& rotation = layer.local ? local_ : global_;
-  rotate(rotation, queries_.data(), tokens, layer.heads);
-  rotate(rotation, keys_.data(), tokens, plan_.kv_heads);
-  kernels::kv_store(executor_, kv, first_position, tokens, keys_.data(), values_.data());
-
-  kernels::AttentionArguments arguments;
-  arguments.queries = queries_.data();
-  arguments.tokens = tokens;
-  arguments.heads = layer.heads;
-  arguments.kv = kv;
-  arguments.first_position = first_position;
-  arguments.window = layer.local ? plan_.window : 0;
-  arguments.scale = plan_.attention_scale;
-  arguments.softcap = plan_.attention_softcap;
-  arguments.out = attended_.data();
-  kernels::attention(executor_, arguments);
-
-  multiply(layer.o, attended_.data(), tokens, normed_.data());
-  if (!layer.attention_output_norm.empty())
-    normalise(normed_.data(), layer.attention_output_norm, tokens, normed_.data());
-  kernels::add(executor_, state_.data(), normed_.data(), tokens * plan_.hidden);
+void Decoder::join(float* branch, const std::vector<float>& norm, size_t tokens) {
+  if (!norm.empty()) work_.normalise(branch, norm, tokens, branch);
+  kernels::add(work_.executor(), work_.room(Room::kResidual, 0), branch, tokens * plan_.hidden);
 }
 
-void Decoder::run_ffn(const LayerPlan& layer, size_t tokens) {
-  const size_t width = layer.gate.weights.rows;
-  normalise(state_.data(), layer.ffn_norm, tokens, normed_.data());
-  const std::array products{kernels::Product{&layer.gate.weights, gate_.data(), width},
-                            kernels::Product{&layer.up.weights, up_.data(), width}};
-  multiply(products, normed_.data(), tokens);
-  if (!layer.gate.bias.empty())
-    kernels::add_bias(executor_, gate_.data(), layer.gate.bias.data(), tokens, width);
-  if (!layer.up.bias.empty()) kernels::add_bias(executor_, up_.data(), layer.up.bias.data(), tokens, width);
-  switch (plan_.activation) {
-    case Activation::kSilu:
-      kernels::silu_multiply(executor_, gate_.data(), up_.data(), tokens * width);
-      break;
-    case Activation::kGeluTanh:
-      kernels::gelu_tanh_multiply(executor_, gate_.data(), up_.data(), tokens * width);
-      break;
-  }
-  multiply(layer.down, gate_.data(), tokens, normed_.data());
-  if (!layer.ffn_output_norm.empty())
-    normalise(normed_.data(), layer.ffn_output_norm, tokens, normed_.data());
-  kernels::add(executor_, state_.data(), normed_.data(), tokens * plan_.hidden);
+void Decoder::run_layer(const LayerPlan& layer, const VisitState& state, const VisitMask* mask,
+                        uint64_t* counts, const BlockContext& block) {
+  const size_t tokens = block.tokens;
+  float* const residual = work_.room(Room::kResidual, tokens * plan_.hidden);
+  float* const normed = work_.room(Room::kInput, tokens * plan_.hidden);
+  float* const branch = work_.room(Room::kBranch, tokens * plan_.hidden);
+  const auto input_of = [&](const std::vector<float>& norm) -> const float* {
+    if (norm.empty()) return residual;
+    work_.normalise(residual, norm, tokens, normed);
+    return normed;
+  };
+
+  const float* input = input_of(layer.mixer_norm);
+  struct Mixers {
+    Workspace& work;
+    const BlockContext& block;
+    const VisitState& state;
+    const VisitMask* mask;
+    const float* input;
+    float* out;
+    void operator()(const AttentionPlan& plan) const {
+      run_attention(work, plan, block, state, mask, input, out);
+    }
+    void operator()(const LatentAttentionPlan& plan) const {
+      run_latent_attention(work, plan, block, state, mask, input, out);
+    }
+    void operator()(const DeltaPlan& plan) const { run_delta(work, plan, block, state, input, out); }
+    void operator()(const ShortConvolutionPlan& plan) const {
+      run_short_convolution(work, plan, block, state, input, out);
+    }
+  };
+  std::visit(Mixers{work_, block, state, mask, input, branch}, layer.mixer);
+  join(branch, layer.mixer_output_norm, tokens);
+
+  input = input_of(layer.ffn_norm);
+  if (const auto* dense = std::get_if<FeedForwardPlan>(&layer.ffn))
+    run_feed_forward(work_, *dense, tokens, mask, input, branch);
+  else
+    run_experts(work_, std::get<ExpertsPlan>(layer.ffn), tokens, mask, counts, input, branch);
+  join(branch, layer.ffn_output_norm, tokens);
 }
 
 void Decoder::run(std::span<const uint32_t> ids, size_t first_position, bool long_sequence,
-                  const KvCache& cache) {
-  const size_t tokens = ids.size();
-  reserve(tokens);
-  const RopePlan& rope = plan_.rope;
-  turn(long_sequence && rope.long_global ? *rope.long_global : rope.global, first_position, tokens, global_);
-  if (plan_.window != 0)
-    turn(long_sequence && rope.long_local ? *rope.long_local : rope.local, first_position, tokens, local_);
-  embed(ids);
-  for (size_t index = 0; index < plan_.layers.size(); ++index) {
-    run_attention(plan_.layers[index], cache.layer(index), tokens, first_position);
-    run_ffn(plan_.layers[index], tokens);
+                  const SequenceState& state) {
+  const size_t tokens = ids.size(), layers = plan_.layers.size();
+  turn(first_position, tokens, long_sequence);
+  float* const residual = work_.room(Room::kResidual, tokens * plan_.hidden);
+  embed(ids, residual);
+  const BlockContext block{tokens, first_position, &global_, &local_};
+  for (size_t visit = 0; visit < plan_.visits(); ++visit) {
+    const VisitMask* mask = mask_ == nullptr ? nullptr : &mask_->visits[visit];
+    if (mask != nullptr && mask->skipped) continue;
+    uint64_t* const counts = expert_counts_.empty() ? nullptr : expert_counts_[visit % layers].data();
+    run_layer(plan_.visited(visit), state.visit(visit), mask, counts, block);
+    // The norm between passes belongs to the visit of the last layer: a mask that skips the one skips both.
+    // The norm after the last pass is that of logits().
+    const bool pass_ends = (visit + 1) % layers == 0 && visit + 1 < plan_.visits();
+    if (pass_ends && plan_.loop_final_norm) work_.normalise(residual, plan_.final_norm, tokens, residual);
   }
 }
 
+void Decoder::draft(std::span<const uint32_t> next_ids, const float* hidden, size_t first_position,
+                    bool long_sequence, const SequenceState& state, float* outputs) {
+  const MtpPlan& mtp = *plan_.mtp;
+  const size_t tokens = next_ids.size(), width = plan_.hidden;
+  turn(first_position, tokens, long_sequence);
+  float* const embedded = work_.room(Room::kInput, tokens * width);
+  float* const states = work_.room(Room::kBranch, tokens * width);
+  float* const joined = work_.room(Room::kLatent, 2 * tokens * width);
+  embed(next_ids, embedded);
+  work_.normalise(embedded, mtp.embedding_norm, tokens, embedded);
+  std::copy_n(hidden, tokens * width, states);
+  if (mtp.hidden_normed) work_.normalise(states, plan_.final_norm, tokens, states);
+  work_.normalise(states, mtp.hidden_norm, tokens, states);
+  for (size_t t = 0; t < tokens; ++t) {
+    std::copy_n(embedded + t * width, width, joined + 2 * t * width);
+    std::copy_n(states + t * width, width, joined + (2 * t + 1) * width);
+  }
+  float* const residual = work_.room(Room::kResidual, tokens * width);
+  work_.multiply(mtp.join, joined, tokens, residual);
+  run_layer(mtp.layer, state.mtp(), nullptr, nullptr, {tokens, first_position, &global_, &local_});
+  std::copy_n(residual, tokens * width, outputs);
+}
+
+void Decoder::draft_logits(const float* output, float* logits) {
+  float* const normed = work_.room(Room::kInput, plan_.hidden);
+  work_.normalise(output, plan_.mtp->norm, 1, normed);
+  work_.multiply(plan_.head, normed, 1, logits);
+  finish_logits(logits, 1);
+}
+
 void Decoder::logits(size_t first, size_t count, float* out) {
-  normalise(&state_[first * plan_.hidden], plan_.final_norm, count, normed_.data());
-  const kernels::Product product{&plan_.head, out, plan_.vocabulary};
-  multiply({&product, 1}, normed_.data(), count);
-  const float scale = plan_.logit_scale, softcap = plan_.logit_softcap;
-  if (scale == 1 && softcap == 0) return;
-  constexpr size_t kChunk = 4096;
+  float* const normed = work_.room(Room::kInput, count * plan_.hidden);
+  work_.normalise(hidden() + first * plan_.hidden, plan_.final_norm, count, normed);
+  work_.multiply(plan_.head, normed, count, out);
+  finish_logits(out, count);
+}
+
+void Decoder::finish_logits(float* logits, size_t count) {
   const size_t total = count * plan_.vocabulary;
-  executor_.pool->run((total + kChunk - 1) / kChunk, [&](size_t chunk) {
-    const size_t end = std::min(total, (chunk + 1) * kChunk);
-    for (size_t i = chunk * kChunk; i < end; ++i) {
-      out[i] *= scale;
-      if (softcap != 0) out[i] = softcap * std::tanh(out[i] / softcap);
-    }
-  });
+  if (plan_.logit_scale != 1) kernels::scale(work_.executor(), logits, plan_.logit_scale, total);
+  if (plan_.logit_softcap != 0) kernels::softcap(work_.executor(), logits, plan_.logit_softcap, total);
 }
 
 }  // namespace amphora::model

@@ -1,6 +1,7 @@
 // A model that can run: see amphora/model.h.
 #include "amphora/model.h"
 
+#include <algorithm>
 #include <string>
 
 #include "kernels/kernels.h"
@@ -9,24 +10,98 @@
 namespace amphora {
 namespace {
 
-/// Calls a function for every matrix and every decoded vector of a plan; a tied head is not a matrix of its
-/// own.
-template <class OnMatrix, class OnVector>
-void for_each_weight(const model::Plan& plan, OnMatrix on_matrix, OnVector on_vector) {
-  on_matrix(plan.embedding);
-  if (plan.head.payload.data() != plan.embedding.payload.data()) on_matrix(plan.head);
-  on_vector(plan.final_norm);
-  for (const model::LayerPlan& layer : plan.layers) {
-    for (const model::Linear* linear :
-         {&layer.q, &layer.k, &layer.v, &layer.o, &layer.gate, &layer.up, &layer.down}) {
-      on_matrix(linear->weights);
-      on_vector(linear->bias);
-    }
-    for (const std::vector<float>* norm :
-         {&layer.attention_norm, &layer.q_norm, &layer.k_norm, &layer.attention_output_norm, &layer.ffn_norm,
-          &layer.ffn_output_norm})
-      on_vector(*norm);
+/// Calls `visit` for every matrix and every decoded vector of a part of a plan.
+template <class Visit>
+class Walk {
+ public:
+  explicit Walk(Visit visit) : visit_(visit) {}
+
+  void operator()(const std::vector<float>& vector) { visit_(vector); }
+  void operator()(const kernels::Matrix& matrix) { visit_(matrix); }
+  void operator()(const model::Linear& linear) {
+    visit_(linear.weights);
+    visit_(linear.bias);
   }
+  template <class Part>
+  void operator()(const std::optional<Part>& part) {
+    if (part) (*this)(*part);
+  }
+  template <class Part>
+  void operator()(const std::vector<Part>& parts) {
+    for (const Part& part : parts) (*this)(part);
+  }
+  template <class... Parts>
+  void operator()(const std::variant<Parts...>& variant) {
+    std::visit(*this, variant);
+  }
+  void operator()(const model::Projection& projection) { all(projection.first, projection.second); }
+  void operator()(const model::AttentionPlan& plan) {
+    all(plan.q, plan.k, plan.v, plan.o, plan.q_norm, plan.k_norm, plan.gate);
+  }
+  void operator()(const model::LatentAttentionPlan& plan) {
+    all(plan.q_a, plan.q_a_norm, plan.q, plan.kv_a, plan.kv_a_norm, plan.kv_b, plan.o);
+  }
+  void operator()(const model::DeltaPlan& plan) {
+    all(plan.qkv, plan.convolution, plan.decay, plan.rates, plan.decay_bias, plan.beta, plan.gate, plan.norm,
+        plan.out);
+  }
+  void operator()(const model::ShortConvolutionPlan& plan) { all(plan.in, plan.convolution, plan.out); }
+  void operator()(const model::FeedForwardPlan& plan) { all(plan.gate, plan.up, plan.down); }
+  void operator()(const model::ExpertsPlan& plan) {
+    all(plan.router, plan.choice_bias, plan.experts, plan.shared, plan.shared_gate);
+  }
+  void operator()(const model::LayerPlan& plan) {
+    all(plan.mixer_norm, plan.mixer, plan.mixer_output_norm, plan.ffn_norm, plan.ffn, plan.ffn_output_norm);
+  }
+  void operator()(const model::MtpPlan& plan) {
+    all(plan.embedding_norm, plan.hidden_norm, plan.join, plan.layer, plan.norm);
+  }
+
+ private:
+  template <class... Parts>
+  void all(const Parts&... parts) {
+    ((*this)(parts), ...);
+  }
+
+  Visit visit_;
+};
+
+/// Weights used in place and those decoded into memory of our own.
+struct Sizes {
+  uint64_t mapped = 0, decoded = 0;
+
+  template <class Part>
+  void add(const Part& part) {
+    struct Visit {
+      Sizes& sizes;
+      void operator()(const kernels::Matrix& matrix) const { sizes.mapped += matrix.payload.size(); }
+      void operator()(const std::vector<float>& vector) const {
+        sizes.decoded += vector.size() * sizeof(float);
+      }
+    };
+    Walk<Visit> walk(Visit{*this});
+    walk(part);
+  }
+};
+
+Sizes sizes_of(const model::Plan& plan) {
+  Sizes sizes;
+  sizes.add(plan.embedding);
+  if (plan.head.payload.data() != plan.embedding.payload.data()) sizes.add(plan.head);
+  sizes.add(plan.final_norm);
+  sizes.add(plan.layers);
+  sizes.add(plan.mtp);
+  return sizes;
+}
+
+/// Of the experts of a layer, those that no token chooses.
+uint64_t idle_expert_bytes(const model::LayerPlan& layer) {
+  const auto* mixture = std::get_if<model::ExpertsPlan>(&layer.ffn);
+  if (mixture == nullptr) return 0;
+  Sizes experts;
+  experts.add(mixture->experts);
+  const uint64_t count = mixture->experts.size();
+  return experts.mapped / count * (count - mixture->top_k);
 }
 
 }  // namespace
@@ -48,30 +123,38 @@ Model::Model(std::unique_ptr<const model::Plan> plan, std::shared_ptr<const Pack
 
 Model::~Model() = default;
 
-uint64_t Model::mapped_bytes() const {
-  uint64_t bytes = 0;
-  for_each_weight(
-      *plan_, [&](const kernels::Matrix& matrix) { bytes += matrix.payload.size(); }, [](const auto&) {});
-  return bytes;
+bool Model::has_experts() const {
+  return std::ranges::any_of(plan_->layers, [](const model::LayerPlan& layer) {
+    return std::holds_alternative<model::ExpertsPlan>(layer.ffn);
+  });
 }
 
-uint64_t Model::decoded_bytes() const {
-  uint64_t bytes = 0;
-  for_each_weight(
-      *plan_, [](const auto&) {}, [&](const auto& vector) { bytes += vector.size() * sizeof(float); });
-  return bytes;
-}
+uint64_t Model::mapped_bytes() const { return sizes_of(*plan_).mapped; }
+
+uint64_t Model::decoded_bytes() const { return sizes_of(*plan_).decoded; }
 
 uint64_t Model::bytes_per_token() const {
-  uint64_t bytes = mapped_bytes() + decoded_bytes();
+  uint64_t bytes = 0;
+  for (size_t visit = 0; visit < plan_->visits(); ++visit) {
+    Sizes layer;
+    layer.add(plan_->visited(visit));
+    bytes += layer.mapped + layer.decoded - idle_expert_bytes(plan_->visited(visit));
+  }
   const uint64_t embedding = plan_->embedding.payload.size();
-  // An untied embedding gives one row; a tied one is read whole, as the head, besides.
-  if (plan_->head.payload.data() != plan_->embedding.payload.data()) bytes -= embedding;
-  return bytes + embedding / plan_->vocabulary;
+  return bytes + plan_->head.payload.size() + plan_->final_norm.size() * sizeof(float) +
+         embedding / plan_->vocabulary;
 }
 
 uint64_t Model::kv_bytes_per_position_f16() const {
-  return 2 * plan_->layers.size() * plan_->kv_heads * plan_->head_dim * sizeof(uint16_t);
+  uint64_t elements = 0;
+  for (size_t visit = 0; visit < plan_->visits(); ++visit) {
+    const model::MixerPlan& mixer = plan_->visited(visit).mixer;
+    if (std::holds_alternative<model::AttentionPlan>(mixer))
+      elements += 2 * plan_->kv_heads * plan_->head_dim;
+    else if (const auto* latent = std::get_if<model::LatentAttentionPlan>(&mixer))
+      elements += latent->heads * (latent->key_dim() + latent->value_dim);
+  }
+  return elements * sizeof(uint16_t);
 }
 
 }  // namespace amphora

@@ -15,14 +15,23 @@ using ::testing::HasSubstr;
 using ::testing::Not;
 using testing::TinyPackage;
 
+MoeSpec moe_of(uint32_t experts, uint32_t top_k, uint32_t width) {
+  MoeSpec moe;
+  moe.num_experts = experts;
+  moe.top_k = top_k;
+  moe.moe_intermediate_size = width;
+  return moe;
+}
+
 TEST(Plan, FindsEveryTensorOfALlama) {
   const auto package = TinyPackage().take();
   const auto plan = plan_model(*package);
   ASSERT_TRUE(plan) << plan.error().message;
   EXPECT_EQ((*plan)->layers.size(), 2u);
-  EXPECT_EQ((*plan)->layers[1].gate.weights.rows, 96u);
-  EXPECT_TRUE((*plan)->layers[0].q.bias.empty());
-  EXPECT_TRUE((*plan)->layers[0].q_norm.empty());
+  EXPECT_EQ(std::get<FeedForwardPlan>((*plan)->layers[1].ffn).gate.rows(), 96u);
+  const auto& attention = std::get<AttentionPlan>((*plan)->layers[0].mixer);
+  EXPECT_TRUE(attention.q.bias.empty());
+  EXPECT_TRUE(attention.q_norm.empty());
   EXPECT_FLOAT_EQ((*plan)->attention_scale, 0.25f);
   EXPECT_EQ((*plan)->head.payload.data(), package->find("lm_head.weight")->stored.data()) << "used in place";
 }
@@ -49,7 +58,7 @@ TEST(Plan, SandwichNormsFollowFromTheirPresence) {
   }
   const auto plan = plan_model(*tiny.take());
   ASSERT_TRUE(plan) << plan.error().message;
-  EXPECT_EQ((*plan)->layers[0].attention_output_norm.size(), 64u);
+  EXPECT_EQ((*plan)->layers[0].mixer_output_norm.size(), 64u);
   EXPECT_EQ((*plan)->layers[1].ffn_output_norm.size(), 64u);
 }
 
@@ -60,7 +69,7 @@ TEST(Plan, ALayerMayHaveFewerNeuronsButNotMore) {
   tiny.add("model.layers.1.mlp.down_proj.weight", {64, 40});
   const auto fewer = plan_model(*tiny.take());
   ASSERT_TRUE(fewer) << fewer.error().message;
-  EXPECT_EQ((*fewer)->widest_ffn, 96u);
+  EXPECT_EQ(std::get<FeedForwardPlan>((*fewer)->layers[1].ffn).up.rows(), 40u);
   tiny.add("model.layers.1.mlp.gate_proj.weight", {97, 64});
   EXPECT_FALSE(plan_model(*tiny.take()));
 }
@@ -104,23 +113,83 @@ TEST(Findings, NameTheFirstOfEachKindAndCountTheRest) {
 
 TEST(Plan, NamesOperatorsThatItDoesNotRun) {
   TinyPackage tiny;
-  for (const char* part : {"gate", "up", "down"})
-    tiny.remove(std::string("model.layers.1.mlp.") + part + "_proj.weight");
-  tiny.add("model.layers.1.mlp.gate.weight", {4, 32});
-  tiny.add("model.layers.1.mlp.experts.0.up_proj.weight", {8, 32});
   for (const char* part : {"q", "k", "v", "o"})
     tiny.remove(std::string("model.layers.0.self_attn.") + part + "_proj.weight");
-  tiny.add("model.layers.0.linear_attn.A_log", {4});
+  tiny.add("model.layers.0.vmf_attn.out_proj.weight", {64, 64});
+  tiny.add("model.layers.1.layer_scalar", {1});
   const auto plan = plan_model(*tiny.take());
   ASSERT_FALSE(plan);
   EXPECT_EQ(plan.error().fault, Fault::kUnsupported);
   EXPECT_THAT(plan.error().message,
-              HasSubstr("gated delta net (model.layers.0.linear_attn.A_log) is not supported"));
-  EXPECT_THAT(plan.error().message,
-              HasSubstr("mixture of experts (model.layers.1.mlp.experts.0.up_proj.weight, "
-                        "model.layers.1.mlp.gate.weight) is not supported"));
+              HasSubstr("vmf_phase attention (model.layers.0.vmf_attn.out_proj.weight) is not supported"));
+  EXPECT_THAT(plan.error().message, HasSubstr("layer scalar (model.layers.1.layer_scalar) is not supported"));
   EXPECT_THAT(plan.error().message, Not(HasSubstr("missing")))
-      << "the usual tensors of those layers are not missed";
+      << "the usual tensors of that layer are not missed";
+}
+
+/// The tiny model with a mixture of four experts of 8 neurons in layer 1.
+TinyPackage with_mixture() {
+  TinyPackage tiny;
+  for (const char* part : {"gate", "up", "down"})
+    tiny.remove(std::string("model.layers.1.mlp.") + part + "_proj.weight");
+  tiny.add("model.layers.1.mlp.gate.weight", {4, 64});
+  for (int expert = 0; expert < 4; ++expert) {
+    const std::string prefix = "model.layers.1.mlp.experts." + std::to_string(expert) + ".";
+    tiny.add(prefix + "gate_proj.weight", {8, 64});
+    tiny.add(prefix + "up_proj.weight", {8, 64});
+    tiny.add(prefix + "down_proj.weight", {64, 8});
+  }
+  tiny.spec.moe = moe_of(4, 2, 8);
+  return tiny;
+}
+
+TEST(Plan, ARouterMakesAMixture) {
+  const auto plan = plan_model(*with_mixture().take());
+  ASSERT_TRUE(plan) << plan.error().message;
+  EXPECT_TRUE(std::holds_alternative<FeedForwardPlan>((*plan)->layers[0].ffn)) << "by layer, not by model";
+  const auto& mixture = std::get<ExpertsPlan>((*plan)->layers[1].ffn);
+  EXPECT_EQ(mixture.experts.size(), 4u);
+  EXPECT_EQ(mixture.top_k, 2u);
+  EXPECT_FALSE(mixture.shared);
+
+  TinyPackage fewer = with_mixture();  // as a defragmented file has them
+  fewer.spec.moe->num_experts = 8;
+  fewer.spec.moe->top_k = 6;
+  const auto clamped = plan_model(*fewer.take());
+  ASSERT_TRUE(clamped) << clamped.error().message;
+  EXPECT_EQ(std::get<ExpertsPlan>((*clamped)->layers[1].ffn).top_k, 4u);
+}
+
+TEST(Plan, FindsFaultWithMixturesThatContradictThemselves) {
+  struct Case {
+    const char* name;
+    void (*change)(TinyPackage&);
+    const char* words;
+  };
+  const Case cases[] = {
+      {"no moe", [](TinyPackage& tiny) { tiny.spec.moe.reset(); }, "arch.moe is absent"},
+      {"a gap", [](TinyPackage& tiny) { tiny.remove("model.layers.1.mlp.experts.1.gate_proj.weight"); },
+       "gate.weight has shape [4, 64], wanted [1, 64]"},
+      {"no experts", [](TinyPackage& tiny) { tiny.remove("model.layers.1.mlp.experts.0.gate_proj.weight"); },
+       "missing tensors: model.layers.1.mlp.experts.0.gate_proj.weight"},
+      {"too many", [](TinyPackage& tiny) { tiny.spec.moe->num_experts = 3; }, "arch.moe.num_experts is 3"},
+      {"another width", [](TinyPackage& tiny) { tiny.spec.moe->moe_intermediate_size = 9; },
+       "experts.0.gate_proj.weight has shape [8, 64], wanted [9, 64]"},
+      {"groups", [](TinyPackage& tiny) { tiny.spec.moe->n_group = 3; }, "n_group and topk_group do not fit"},
+      {"groups of one", [](TinyPackage& tiny) { tiny.spec.moe->n_group = 4; }, "n_group and topk_group"},
+      {"a dense branch", [](TinyPackage& tiny) { tiny.add("model.layers.1.mlp.gate_proj.weight", {96, 64}); },
+       "dense branch beside a mixture"},
+      {"a gate without its expert",
+       [](TinyPackage& tiny) { tiny.add("model.layers.1.mlp.shared_expert_gate.weight", {1, 64}); },
+       "unused tensors: model.layers.1.mlp.shared_expert_gate.weight"},
+  };
+  for (const Case& test : cases) {
+    TinyPackage tiny = with_mixture();
+    test.change(tiny);
+    const auto plan = plan_model(*tiny.take());
+    ASSERT_FALSE(plan) << test.name;
+    EXPECT_THAT(plan.error().message, HasSubstr(test.words)) << test.name;
+  }
 }
 
 TEST(Plan, IgnoresWhatIsKnownAndHarmless) {
@@ -130,7 +199,7 @@ TEST(Plan, IgnoresWhatIsKnownAndHarmless) {
   tiny.add("model.layers.0.mlp.down_proj.t.weight", {48, 32});
   tiny.add("model.layers.0.mlp.up_proj.tube12.weight", {8, 32});
   tiny.add("model.layers.0.self_attn.rotary_emb.inv_freq", {4});
-  tiny.spec.other = {{"mtp", json::Value::object()}, {"attn_v_norm", json::Value::boolean(false)}};
+  tiny.spec.other.push_back({"global_head_dim", json::Value()});
   const auto plan = plan_model(*tiny.take());
   EXPECT_TRUE(plan) << plan.error().message;
   tiny.add("model.layers.0.mlp.up_proj.tubes.weight", {8, 32});
@@ -147,11 +216,23 @@ TEST(Plan, RefusesOptionsThatChangeTheResult) {
   const Case cases[] = {
       {"norm style", [](ModelSpec& spec) { spec.norm_style.reset(); }, Fault::kUnsupported,
        "arch.norm_style"},
-      {"loops", [](ModelSpec& spec) { spec.num_loops = 2; }, Fault::kUnsupported, "arch.num_loops = 2"},
-      {"moe", [](ModelSpec& spec) { spec.other = {{"moe", json::Value::object()}}; }, Fault::kUnsupported,
-       "arch.moe"},
-      {"v norm", [](ModelSpec& spec) { spec.other = {{"attn_v_norm", json::Value::boolean(true)}}; },
-       Fault::kUnsupported, "arch.attn_v_norm"},
+      {"loops", [](ModelSpec& spec) { spec.num_loops = 40'000; }, Fault::kCorrupt, "arch.num_loops is 40000"},
+      {"resonance",
+       [](ModelSpec& spec) {
+         spec.moe = moe_of(4, 2, 8);
+         spec.moe->router_resonance = true;
+       },
+       Fault::kUnsupported, "arch.moe.router_resonance"},
+      {"no choice", [](ModelSpec& spec) { spec.moe = moe_of(4, 0, 8); }, Fault::kCorrupt, "arch.moe"},
+      {"phases",
+       [](ModelSpec& spec) {
+         spec.linear_core = LinearCoreSpec();
+         spec.linear_core->kind = LinearCore::kVmfPhase;
+       },
+       Fault::kUnsupported, "vmf_phase"},
+      {"latent width", [](ModelSpec& spec) { spec.mla = MlaSpec(); }, Fault::kCorrupt, "arch.mla"},
+      {"g3n", [](ModelSpec& spec) { spec.other.push_back({"g3n", json::Value::object()}); },
+       Fault::kUnsupported, "arch.g3n"},
       {"heads", [](ModelSpec& spec) { spec.num_attention_heads = 3; }, Fault::kCorrupt, "3 attention heads"},
       {"no kv heads", [](ModelSpec& spec) { spec.num_kv_heads = 0; }, Fault::kCorrupt, "key-value heads"},
       {"layers", [](ModelSpec& spec) { spec.num_layers = 4'000'000'000; }, Fault::kCorrupt,

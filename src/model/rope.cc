@@ -77,15 +77,16 @@ std::vector<float> default_inverse_frequencies(double base, size_t rotary_dim) {
 }
 
 Result<RopePlan> plan_rope(const ModelSpec& spec) {
+  const uint32_t head_dim = spec.mla ? spec.mla->qk_rope_head_dim : spec.head_dim;
   const double local_base = spec.rope_local_base_freq.value_or(spec.rope_theta);
   const double local_part = spec.local_partial_rotary_factor.value_or(spec.partial_rotary_factor);
-  AMPHORA_TRY(check_base_and_part(spec.rope_theta, spec.partial_rotary_factor, spec.head_dim));
-  AMPHORA_TRY(check_base_and_part(local_base, local_part, spec.head_dim));
+  AMPHORA_TRY(check_base_and_part(spec.rope_theta, spec.partial_rotary_factor, head_dim));
+  AMPHORA_TRY(check_base_and_part(local_base, local_part, head_dim));
 
   RopePlan plan;
-  plan.global.inverse = default_inverse_frequencies(
-      spec.rope_theta, rotary_dimensions(spec.head_dim, spec.partial_rotary_factor));
-  plan.local.inverse = default_inverse_frequencies(local_base, rotary_dimensions(spec.head_dim, local_part));
+  plan.global.inverse =
+      default_inverse_frequencies(spec.rope_theta, rotary_dimensions(head_dim, spec.partial_rotary_factor));
+  plan.local.inverse = default_inverse_frequencies(local_base, rotary_dimensions(head_dim, local_part));
 
   if (spec.yarn) {
     AMPHORA_TRY(check_yarn(*spec.yarn, spec.rope_theta));

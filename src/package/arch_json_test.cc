@@ -73,7 +73,7 @@ TEST(ArchJson, CarriesEveryOptionalBlockThereAndBack) {
                R"("n_group":4,"topk_group":2})"},
        {"mla", R"({"kv_lora_rank":512,"qk_rope_head_dim":64,"qk_nope_head_dim":128,"v_head_dim":128,)"
                R"("q_lora_rank":1536,"nope":true})"},
-       {"mtp", R"({"num_layers":1,"share_lm_head":true,"share_embed":false})"},
+       {"mtp", R"({"num_layers":1,"share_lm_head":true,"share_embed":false,"hidden_normed":false})"},
        {"linear_core", R"({"kind":"gated_delta_net","num_heads":32,"value_head_dim":128})"},
        {"linear_num_key_heads", "2"},
        {"kda_gate_lower_bound", "-5"},
@@ -90,6 +90,7 @@ TEST(ArchJson, CarriesEveryOptionalBlockThereAndBack) {
   EXPECT_EQ(spec->moe->topk_group, 2u);
   EXPECT_EQ(spec->mla->q_lora_rank, 1536u);
   EXPECT_FALSE(spec->mtp->share_embed);
+  EXPECT_FALSE(spec->mtp->hidden_normed);
   EXPECT_EQ(spec->linear_core->num_heads, 32u);
   json::Value wanted = *json::parse(text);
   for (const char* neutral :

@@ -53,6 +53,7 @@ Result<MtpSpec> decode_mtp(const json::Value& object, std::string path) {
   mtp.num_layers = in.read_integer("num_layers");
   mtp.share_lm_head = in.find_bool("share_lm_head").value_or(mtp.share_lm_head);
   mtp.share_embed = in.find_bool("share_embed").value_or(mtp.share_embed);
+  mtp.hidden_normed = in.find_bool("hidden_normed").value_or(mtp.hidden_normed);
   AMPHORA_TRY(in.status());
   return mtp;
 }
@@ -110,6 +111,7 @@ json::Value encode_mtp(const MtpSpec& mtp) {
   out.set("num_layers", integer(mtp.num_layers));
   out.set("share_lm_head", json::Value::boolean(mtp.share_lm_head));
   out.set("share_embed", json::Value::boolean(mtp.share_embed));
+  if (!mtp.hidden_normed) out.set("hidden_normed", json::Value::boolean(false));
   return out;
 }
 

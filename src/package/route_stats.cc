@@ -4,8 +4,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <functional>
 #include <numeric>
 
+#include "amphora/json.h"
 #include "base/file.h"
 #include "package/limits.h"
 #include "package/tensor_names.h"
@@ -110,6 +112,33 @@ double route_weight(const RouteStats& stats, uint32_t layer, uint64_t expert) {
   const std::vector<uint64_t>& counts = stats.at(layer);
   const double sum = std::accumulate(counts.begin(), counts.end(), 0.0);
   return static_cast<double>(counts[expert]) * static_cast<double>(counts.size()) / sum;
+}
+
+std::vector<uint8_t> covering_experts(const RouteStats& stats, uint32_t layer, double cover) {
+  if (says_nothing(stats, layer)) return {};
+  const std::vector<uint64_t>& counts = stats.at(layer);
+  std::vector<size_t> order(counts.size());
+  std::iota(order.begin(), order.end(), size_t{0});
+  std::ranges::stable_sort(order, std::greater<>(), [&](size_t expert) { return counts[expert]; });
+  const double wanted = cover * std::accumulate(counts.begin(), counts.end(), 0.0);
+  std::vector<uint8_t> kept(counts.size(), 0);
+  double covered = 0;
+  for (const size_t expert : order) {
+    if (covered >= wanted) break;
+    kept[expert] = 1;
+    covered += static_cast<double>(counts[expert]);
+  }
+  return kept;
+}
+
+std::string dump_route_stats(const RouteStats& stats) {
+  json::Value out = json::Value::object();
+  for (const auto& [layer, counts] : stats) {
+    std::vector<json::Value> items;
+    for (const uint64_t count : counts) items.push_back(json::Value::unsigned_integer(count));
+    out.set(std::to_string(layer), json::Value::array(std::move(items)));
+  }
+  return json::dump(out);
 }
 
 }  // namespace amphora

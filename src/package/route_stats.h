@@ -32,4 +32,12 @@ Status check_route_stats(const RouteStats& stats, const Package& package, std::v
 /// one of those that check_route_stats() has seen.
 double route_weight(const RouteStats& stats, uint32_t layer, uint64_t expert);
 
+/// The least set of a layer's experts whose counts make up the share `cover` of their sum, the most chosen
+/// first and of equals the lower (docs/formats/cmf.md §11.2): one byte per expert, 0 for those that are left
+/// out. Empty, which leaves none out, if nothing is known of the layer.
+std::vector<uint8_t> covering_experts(const RouteStats& stats, uint32_t layer, double cover);
+
+/// The statistics as parse_route_stats() reads them, in one line.
+std::string dump_route_stats(const RouteStats& stats);
+
 }  // namespace amphora
