@@ -6,6 +6,8 @@
 #include <array>
 #include <string_view>
 
+#include "package/tensor_views.h"
+
 namespace amphora::package {
 namespace {
 
@@ -30,21 +32,6 @@ constexpr std::array kFusions = {
            {Part{".mlp.gate_proj.", ffn_rows}, Part{".mlp.up_proj.", ffn_rows}, Part{}}},
 };
 
-PackageTensor rows_of(const PackageTensor& whole, uint64_t first, uint64_t rows) {
-  const uint64_t row_elements = whole.elements() / whole.shape[0];
-  const uint64_t row_bytes = whole.mapped.size() / whole.shape[0];
-  PackageTensor part = whole;
-  part.shape[0] = rows;
-  part.mapped = whole.mapped.subspan(first * row_bytes, rows * row_bytes);
-  if (part.dtype) part.stored = part.mapped;
-  part.stored_bytes = part.mapped.size();
-  part.stored_offset += first * row_bytes;
-  part.read = [read = whole.read, skipped = first * row_elements](uint64_t from, std::span<float> out) {
-    return read(skipped + from, out);
-  };
-  return part;
-}
-
 }  // namespace
 
 Result<std::vector<PackageTensor>> split_fused(const PackageTensor& tensor, const ModelSpec& spec) {
@@ -57,11 +44,14 @@ Result<std::vector<PackageTensor>> split_fused(const PackageTensor& tensor, cons
       return fail_at(Fault::kCorrupt, "Shape", tensor.name, std::nullopt,
                      fmt::format("tensor {} has {} rows, config.json wants {}", tensor.name,
                                  tensor.shape.empty() ? 0 : tensor.shape[0], wanted));
+    const uint64_t columns = tensor.elements() / wanted;
     std::vector<PackageTensor> parts;
     uint64_t first = 0;
     for (const Part& part : fusion.parts) {
       if (part.name.empty()) continue;
-      parts.push_back(rows_of(tensor, first, part.rows(spec)));
+      std::vector<uint64_t> shape = tensor.shape;
+      shape[0] = part.rows(spec);
+      parts.push_back(element_range(tensor, first * columns, std::move(shape)));
       parts.back().name.replace(at, fusion.name.size(), part.name);
       first += part.rows(spec);
     }

@@ -5,8 +5,12 @@
 
 #include <cstring>
 
+#include "package/testing/counted.h"
+
 namespace amphora::package {
 namespace {
+
+using testing::counted;
 
 ModelSpec spec() {
   ModelSpec spec;
@@ -16,25 +20,6 @@ ModelSpec spec() {
   spec.intermediate_size = 3;
   return spec;
 }
-
-// Element i of the tensor is i.
-struct Counted {
-  std::vector<float> values;
-  PackageTensor tensor;
-  Counted(std::string name, std::vector<uint64_t> shape) {
-    tensor.name = std::move(name);
-    tensor.shape = std::move(shape);
-    for (uint64_t i = 0; i < tensor.elements(); ++i) values.push_back(static_cast<float>(i));
-    tensor.dtype = DType::kF32;
-    tensor.mapped = tensor.stored = std::as_bytes(std::span(values));
-    tensor.stored_bytes = tensor.mapped.size();
-    tensor.stored_offset = 1000;
-    tensor.read = [this](uint64_t first, std::span<float> out) -> Status {
-      std::ranges::copy_n(values.begin() + static_cast<std::ptrdiff_t>(first), std::ssize(out), out.begin());
-      return {};
-    };
-  }
-};
 
 void expect_part(const PackageTensor& part, const std::string& name, std::vector<uint64_t> shape, float first,
                  uint64_t offset) {
@@ -55,8 +40,8 @@ void expect_part(const PackageTensor& part, const std::string& name, std::vector
 }
 
 TEST(FusedTensors, QkvAreTheRowsOfQueriesKeysAndValuesInThisOrder) {
-  const Counted fused("model.layers.7.self_attn.qkv_proj.weight", {8, 5});
-  const auto parts = split_fused(fused.tensor, spec());
+  const PackageTensor fused = counted("model.layers.7.self_attn.qkv_proj.weight", {8, 5});
+  const auto parts = split_fused(fused, spec());
   ASSERT_TRUE(parts) << parts.error().message;
   ASSERT_EQ(parts->size(), 3u);
   expect_part((*parts)[0], "model.layers.7.self_attn.q_proj.weight", {4, 5}, 0, 1000);
@@ -65,8 +50,8 @@ TEST(FusedTensors, QkvAreTheRowsOfQueriesKeysAndValuesInThisOrder) {
 }
 
 TEST(FusedTensors, GateComesBeforeUpAndBiasesAreSplitToo) {
-  const Counted fused("model.layers.0.mlp.gate_up_proj.bias", {6});
-  const auto parts = split_fused(fused.tensor, spec());
+  const PackageTensor fused = counted("model.layers.0.mlp.gate_up_proj.bias", {6});
+  const auto parts = split_fused(fused, spec());
   ASSERT_TRUE(parts) << parts.error().message;
   ASSERT_EQ(parts->size(), 2u);
   expect_part((*parts)[0], "model.layers.0.mlp.gate_proj.bias", {3}, 0, 1000);
@@ -74,14 +59,14 @@ TEST(FusedTensors, GateComesBeforeUpAndBiasesAreSplitToo) {
 }
 
 TEST(FusedTensors, OthersAreLeftAlone) {
-  const Counted plain("model.layers.0.mlp.up_proj.weight", {3, 5});
-  EXPECT_TRUE(split_fused(plain.tensor, spec()).value().empty());
+  const PackageTensor plain = counted("model.layers.0.mlp.up_proj.weight", {3, 5});
+  EXPECT_TRUE(split_fused(plain, spec()).value().empty());
 }
 
 TEST(FusedTensors, AWrongNumberOfRowsIsRefused) {
   for (const std::vector<uint64_t>& shape : {std::vector<uint64_t>{7, 5}, {9, 5}, {}}) {
-    const Counted fused("model.layers.0.self_attn.qkv_proj.weight", shape);
-    const auto parts = split_fused(fused.tensor, spec());
+    const PackageTensor fused = counted("model.layers.0.self_attn.qkv_proj.weight", shape);
+    const auto parts = split_fused(fused, spec());
     ASSERT_FALSE(parts);
     EXPECT_EQ(parts.error().fault, Fault::kCorrupt);
     EXPECT_EQ(parts.error().code, "Shape");

@@ -1,13 +1,17 @@
-// Families of decoders: what their config.json says, and what it means where it is silent.
+// What config.json says of a decoder, read with the defaults of its family.
 #include "package/hf_config.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <cstdint>
 
+#include "package/hf_dimensions.h"
+#include "package/hf_families.h"
+#include "package/hf_fp8.h"
+#include "package/hf_layers.h"
+#include "package/hf_operators.h"
 #include "package/hf_rope.h"
 #include "package/limits.h"
 #include "package/object_reader.h"
@@ -15,256 +19,41 @@
 namespace amphora::package {
 namespace {
 
-/// Which layers see only a window.
-enum class Windows : uint8_t {
-  kNone,     ///< none
-  kAll,      ///< every layer, if there is a sliding_window
-  kUpper,    ///< from max_window_layers on, if use_sliding_window; layer_types decide where they are given
-  kPattern,  ///< all but every sliding_window_pattern-th; layer_types decide where they are given
-};
-
-/// What the Gemma families have besides: scaled embeddings, a query scalar, soft caps.
-struct GemmaDefaults {
-  uint32_t window_pattern;  ///< every so many layers one sees everything
-  double query_scalar;
-  std::optional<double> attention_softcap, final_softcap;
-};
-constexpr GemmaDefaults kGemma2 = {2, 256, 50, 30};
-constexpr GemmaDefaults kGemma3 = {6, 256, std::nullopt, std::nullopt};
-
-/// The defaults of transformers' configuration classes; 0 where a configuration has to say it.
-struct Family {
-  std::string_view architecture;
-  std::string_view arch_name;
-  NormStyle norm_style;
-  std::string_view activation_key;
-  std::string_view activation;
-  Windows windows;
-  uint32_t sliding_window;  ///< 0: none unless the configuration gives one
-  uint32_t vocab_size, hidden_size, intermediate_size, num_layers;
-  uint32_t num_attention_heads;
-  uint32_t num_kv_heads;  ///< 0: as many as attention heads
-  uint32_t head_dim;      ///< 0: hidden_size / num_attention_heads
-  uint32_t max_position_embeddings;
-  double rms_norm_eps;
-  bool tied;
-  RopeDefaults rope;
-  const GemmaDefaults* gemma;  ///< null: no Gemma
-};
-
-constexpr std::array kFamilies = {
-    Family{"LlamaForCausalLM",
-           "llama",
-           NormStyle::kPlain,
-           "hidden_act",
-           "silu",
-           Windows::kNone,
-           0,
-           0,
-           0,
-           0,
-           0,
-           0,
-           0,
-           0,
-           2048,
-           1e-6,
-           false,
-           {10000, {}},
-           nullptr},
-    Family{"MistralForCausalLM",
-           "mistral",
-           NormStyle::kPlain,
-           "hidden_act",
-           "silu",
-           Windows::kAll,
-           4096,
-           0,
-           0,
-           0,
-           0,
-           0,
-           8,
-           0,
-           131072,
-           1e-6,
-           false,
-           {10000, {}},
-           nullptr},
-    Family{"Qwen2ForCausalLM",
-           "qwen2",
-           NormStyle::kPlain,
-           "hidden_act",
-           "silu",
-           Windows::kUpper,
-           4096,
-           0,
-           0,
-           0,
-           0,
-           0,
-           0,
-           0,
-           32768,
-           1e-6,
-           false,
-           {10000, {}},
-           nullptr},
-    Family{"Qwen3ForCausalLM",
-           "qwen3",
-           NormStyle::kPlain,
-           "hidden_act",
-           "silu",
-           Windows::kUpper,
-           4096,
-           0,
-           0,
-           0,
-           0,
-           0,
-           0,
-           128,
-           32768,
-           1e-6,
-           false,
-           {10000, {}},
-           nullptr},
-    Family{"Phi3ForCausalLM",
-           "phi3",
-           NormStyle::kPlain,
-           "hidden_act",
-           "silu",
-           Windows::kAll,
-           0,
-           32064,
-           3072,
-           8192,
-           32,
-           32,
-           0,
-           0,
-           4096,
-           1e-5,
-           false,
-           {10000, {}},
-           nullptr},
-    Family{"Gemma2ForCausalLM",
-           "gemma2",
-           NormStyle::kOnePlus,
-           "hidden_activation",
-           "gelu_pytorch_tanh",
-           Windows::kPattern,
-           4096,
-           256000,
-           2304,
-           9216,
-           26,
-           8,
-           4,
-           256,
-           8192,
-           1e-6,
-           true,
-           {10000, {}},
-           &kGemma2},
-    Family{"Gemma3ForCausalLM",
-           "gemma3_text",
-           NormStyle::kOnePlus,
-           "hidden_activation",
-           "gelu_pytorch_tanh",
-           Windows::kPattern,
-           4096,
-           262208,
-           2304,
-           9216,
-           26,
-           8,
-           4,
-           256,
-           131072,
-           1e-6,
-           true,
-           {1e6, 10000},
-           &kGemma3},
-};
-/// Its language model is the Gemma3ForCausalLM under `text_config`.
-constexpr std::string_view kGemma3Multimodal = "Gemma3ForConditionalGeneration";
-constexpr uint32_t kQwenMaxWindowLayers = 28;
-
-std::string supported_architectures() {
-  std::string names;
-  for (const Family& family : kFamilies) names += fmt::format("{}, ", family.architecture);
-  return names + std::string(kGemma3Multimodal);
-}
-
-/// Refuses what is quantised already: its tensors are not what their names say.
-Status refuse_quantised(ObjectReader& config) {
-  const json::Value* block = config.object().find_present("quantization_config");
-  if (block == nullptr) return {};
-  std::string method = "an unnamed method";
-  if (block->is_object()) {
-    const json::Value* named = block->find_present("quant_method");
-    if (named != nullptr && named->is_string())
-      method = named->text();
-    else if (block->find_present("load_in_4bit") != nullptr || block->find_present("load_in_8bit") != nullptr)
-      method = "bitsandbytes";
-  }
-  return fail_at(Fault::kUnsupported, "Quantised", config.place("quantization_config"), std::nullopt,
-                 fmt::format("the source is already quantised by {}: get the original weights", method));
-}
-
 struct Chosen {
   const Family* family;
   const json::Value* config;  ///< the object that describes the language model
   std::string path;
 };
 
+/// The family of the language model inside a larger one.
+Result<Chosen> choose_inner(ObjectReader& root, const Family& family) {
+  const json::Value* text = root.find_object("text_config");
+  AMPHORA_TRY(root.status());
+  if (text == nullptr)
+    return fail_at(Fault::kCorrupt, "Missing", "$.text_config", std::nullopt,
+                   fmt::format("{} without a text_config", family.outer_architecture));
+  return Chosen{&family, text, root.place("text_config")};
+}
+
 Result<Chosen> choose_family(ObjectReader& root) {
   const std::vector<std::string> architectures = root.find_strings("architectures");
   const std::string* model_type = root.find_string("model_type");
   AMPHORA_TRY(root.status());
-  std::string name;
-  if (!architectures.empty()) {
-    name = architectures.front();
-  } else if (model_type != nullptr) {
-    const auto* known = std::ranges::find(kFamilies, std::string_view(*model_type), &Family::arch_name);
-    if (known != kFamilies.end()) return Chosen{known, &root.object(), "$"};
-    name = *model_type;
-  } else {
+  if (architectures.empty() && model_type == nullptr)
     return fail_at(Fault::kCorrupt, "Missing", "$.architectures", std::nullopt,
                    "neither architectures nor a model_type is there");
+  const std::string& name = architectures.empty() ? *model_type : architectures.front();
+  for (const Family& family : families()) {
+    if (name == (architectures.empty() ? family.arch_name : family.architecture))
+      return Chosen{&family, &root.object(), "$"};
+    if (!architectures.empty() && name == family.outer_architecture) return choose_inner(root, family);
   }
-  if (name == kGemma3Multimodal) {
-    const json::Value* text = root.find_object("text_config");
-    AMPHORA_TRY(root.status());
-    if (text == nullptr)
-      return fail_at(Fault::kCorrupt, "Missing", "$.text_config", std::nullopt,
-                     fmt::format("{} without a text_config", name));
-    return Chosen{&kFamilies.back(), text, root.place("text_config")};
-  }
-  const auto* known = std::ranges::find(kFamilies, std::string_view(name), &Family::architecture);
-  if (known != kFamilies.end()) return Chosen{known, &root.object(), "$"};
   return fail_at(
       Fault::kUnsupported, "Architecture", "$.architectures", std::nullopt,
       fmt::format("the architecture {} is not supported (supported: {})", name, supported_architectures()));
 }
 
-/// A dimension that must lie in 1 … limit.
-uint32_t read_dimension(ObjectReader& in, std::string_view key, uint32_t otherwise, uint32_t limit) {
-  const uint32_t value = otherwise == 0 ? in.read_integer(key) : in.find_integer(key).value_or(otherwise);
-  if (!in.ok()) return value;
-  if (value == 0) in.reject(key, "0 is not possible");
-  if (value > limit)
-    in.reject(key, fmt::format("{} is more than the limit of {}", value, limit), Fault::kRefused);
-  return value;
-}
-
-void read_dimensions(ObjectReader& in, const Family& family, ModelSpec& spec) {
-  spec.hidden_size = read_dimension(in, "hidden_size", family.hidden_size, kMaxDimension);
-  spec.intermediate_size = read_dimension(in, "intermediate_size", family.intermediate_size, kMaxDimension);
-  spec.num_layers = read_dimension(in, "num_hidden_layers", family.num_layers, kMaxLayers);
-  spec.num_attention_heads = read_dimension(in, "num_attention_heads", family.num_attention_heads, kMaxHeads);
-  if (!in.ok()) return;
+void read_heads(ObjectReader& in, const Family& family, ModelSpec& spec) {
   const json::Value* written_kv_heads = in.object().find("num_key_value_heads");
   const bool kv_heads_null =
       written_kv_heads != nullptr && written_kv_heads->is_null();  // not the same as absent
@@ -283,6 +72,21 @@ void read_dimensions(ObjectReader& in, const Family& family, ModelSpec& spec) {
       family.head_dim == 0 ? std::max(1u, spec.hidden_size / spec.num_attention_heads) : family.head_dim;
   spec.head_dim = read_dimension(in, "head_dim", head_dim, kMaxHeadDimension);
   if (spec.head_dim % 2 != 0) in.reject("head_dim", fmt::format("{} is odd", spec.head_dim));
+}
+
+void read_dimensions(ObjectReader& in, const Family& family, ModelSpec& spec) {
+  spec.hidden_size = read_dimension(in, "hidden_size", family.hidden_size, kMaxDimension);
+  const bool only_experts = family.experts != nullptr && family.intermediate_size == 0 &&
+                            in.object().find_present("intermediate_size") == nullptr;
+  if (!only_experts)
+    spec.intermediate_size = read_dimension(in, "intermediate_size", family.intermediate_size, kMaxDimension);
+  spec.num_layers = read_dimension(in, "num_hidden_layers", family.num_layers, kMaxLayers);
+  spec.num_attention_heads = read_dimension(in, "num_attention_heads", family.num_attention_heads, kMaxHeads);
+  if (!in.ok()) return;
+  if (family.latent != nullptr)
+    read_latent_attention(in, *family.latent, spec);
+  else
+    read_heads(in, family, spec);
   spec.vocab_size = read_dimension(in, "vocab_size", family.vocab_size, kMaxDimension);
   spec.max_position_embeddings =
       in.find_integer("max_position_embeddings").value_or(family.max_position_embeddings);
@@ -303,79 +107,6 @@ void read_activation(ObjectReader& in, const Family& family, ModelSpec& spec) {
               Fault::kUnsupported);
 }
 
-/// The layer types that follow from the family's rule alone.
-std::vector<LayerType> types_by_rule(ObjectReader& in, const Family& family, const ModelSpec& spec) {
-  std::vector<LayerType> types(spec.num_layers, LayerType::kFullAttention);
-  switch (family.windows) {
-    case Windows::kNone: break;
-    case Windows::kAll:
-      if (spec.sliding_window) types.assign(spec.num_layers, LayerType::kSlidingAttention);
-      break;
-    case Windows::kUpper: {
-      const uint32_t first = in.find_integer("max_window_layers").value_or(kQwenMaxWindowLayers);
-      for (uint32_t layer = first; spec.sliding_window && layer < spec.num_layers; ++layer)
-        types[layer] = LayerType::kSlidingAttention;
-      break;
-    }
-    case Windows::kPattern: {
-      const auto pattern = in.find_integer("sliding_window_pattern");
-      const auto older = in.find_integer("_sliding_window_pattern");
-      const uint32_t period = pattern ? *pattern : older.value_or(family.gemma->window_pattern);
-      if (period == 0) {
-        in.reject("sliding_window_pattern", "0 is no pattern");
-        break;
-      }
-      for (uint32_t layer = 0; layer < spec.num_layers; ++layer)
-        if ((layer + 1) % period != 0) types[layer] = LayerType::kSlidingAttention;
-      break;
-    }
-  }
-  return types;
-}
-
-/// The window as it takes effect: Qwen's counts only with use_sliding_window.
-std::optional<uint32_t> read_window(ObjectReader& in, const Family& family) {
-  if (family.windows == Windows::kNone) return std::nullopt;
-  if (family.windows == Windows::kUpper && !in.find_bool("use_sliding_window").value_or(false))
-    return std::nullopt;
-  const json::Value* written = in.object().find("sliding_window");
-  const bool none = written != nullptr && written->is_null();  // null is a statement here, absence is not
-  if (none) return std::nullopt;
-  if (written == nullptr && family.sliding_window == 0) return std::nullopt;
-  const uint32_t window = in.find_integer("sliding_window").value_or(family.sliding_window);
-  if (window == 0) in.reject("sliding_window", "a window of 0 positions");
-  return window;
-}
-
-void read_layers(ObjectReader& in, const Family& family, ModelSpec& spec) {
-  spec.sliding_window = read_window(in, family);
-  if (!in.ok()) return;
-  spec.layer_types = types_by_rule(in, family, spec);
-  if (in.object().find_present("layer_types") != nullptr) {
-    std::vector<LayerType> types;
-    for (const std::string& name : in.find_strings("layer_types")) {
-      if (name == "full_attention")
-        types.push_back(LayerType::kFullAttention);
-      else if (name == "sliding_attention")
-        types.push_back(LayerType::kSlidingAttention);
-      else
-        in.reject("layer_types", fmt::format("layers of type '{}' are not supported", name),
-                  Fault::kUnsupported);
-    }
-    if (types.size() != spec.num_layers)
-      in.reject("layer_types", fmt::format("has {} elements for {} layers", types.size(), spec.num_layers));
-    const bool decides = family.windows == Windows::kUpper || family.windows == Windows::kPattern;
-    if (!decides && types != spec.layer_types)
-      in.reject("layer_types", fmt::format("{} does not have these layers", family.architecture),
-                Fault::kUnsupported);
-    spec.layer_types = std::move(types);
-  }
-  const bool any_local =
-      std::ranges::find(spec.layer_types, LayerType::kSlidingAttention) != spec.layer_types.end();
-  if (any_local && !spec.sliding_window) in.reject("sliding_window", "sliding layers without a window");
-  if (!any_local) spec.sliding_window.reset();
-}
-
 /// A cap that a null switches off.
 std::optional<double> read_softcap(ObjectReader& in, std::string_view key, std::optional<double> otherwise) {
   return in.object().find(key) == nullptr ? otherwise : in.find_number(key);
@@ -393,6 +124,11 @@ void read_gemma(ObjectReader& in, const GemmaDefaults& defaults, ModelSpec& spec
   if (in.find_bool("use_bidirectional_attention").value_or(false))
     in.reject("use_bidirectional_attention", "attention to later positions is not supported",
               Fault::kUnsupported);
+}
+
+/// Whether the two rotated dimensions of a pair are neighbours, not half a head apart.
+bool read_rope_interleaved(ObjectReader& in, const LatentDefaults& latent) {
+  return !latent.may_be_half_split || in.find_bool("rope_interleave").value_or(true);
 }
 
 std::optional<uint32_t> read_token_id(ObjectReader& in, std::string_view key) {
@@ -424,10 +160,11 @@ Result<HfConfig> decode_hf_config(std::string_view text) {
   AMPHORA_ASSIGN(const Chosen chosen, choose_family(root_in));
   const Family& family = *chosen.family;
   ObjectReader in(*chosen.config, chosen.path);
-  AMPHORA_TRY(refuse_quantised(root_in));
-  AMPHORA_TRY(refuse_quantised(in));
-
   HfConfig config;
+  AMPHORA_ASSIGN(config.fp8, read_quantisation(root_in));
+  if (!config.fp8) {
+    AMPHORA_ASSIGN(config.fp8, read_quantisation(in));
+  }
   ModelSpec& spec = config.spec;
   spec.arch_name = family.arch_name;
   spec.norm_style = family.norm_style;
@@ -436,6 +173,11 @@ Result<HfConfig> decode_hf_config(std::string_view text) {
   read_activation(in, family, spec);
   read_layers(in, family, spec);
   if (family.gemma != nullptr) read_gemma(in, *family.gemma, spec);
+  if (family.experts != nullptr) read_experts(in, *family.experts, spec);
+  if (family.delta_net) read_delta_net(in, spec);
+  if (family.multipliers) config.residual_multiplier = read_multipliers(in, spec);
+  if (family.rope_can_be_off) expect_rope_everywhere(in, spec);
+  if (family.latent != nullptr) config.rope_interleaved = read_rope_interleaved(in, *family.latent);
   auto tied = in.find_bool("tie_word_embeddings");
   if (!tied && chosen.config != &root) tied = root_in.find_bool("tie_word_embeddings");
   AMPHORA_TRY(in.status());
@@ -444,6 +186,7 @@ Result<HfConfig> decode_hf_config(std::string_view text) {
   spec.tie_word_embeddings = tied.value_or(family.tied);
   AMPHORA_TRY(decode_rope(*chosen.config, chosen.path, family.rope, spec));
 
+  config.predictor = family.predictor;
   config.has_other_parts = chosen.config != &root;
   AMPHORA_ASSIGN(config.token_ids, decode_token_ids(root, "$"));
   if (config.has_other_parts) {

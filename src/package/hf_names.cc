@@ -21,14 +21,30 @@ constexpr std::array kRules = {
     Rule{"language_model.lm_head.", "lm_head.", "under 'language_model.'"},
     Rule{"model.", "model.", ""},
     Rule{"lm_head.", "lm_head.", ""},
+    Rule{"mtp.", "model.mtp.", ""},
     Rule{"layers.", "model.layers.", "without 'model.'"},
     Rule{"embed_tokens.", "model.embed_tokens.", "without 'model.'"},
     Rule{"norm.", "model.norm.", "without 'model.'"},
 };
+
+/// Parts of names that families spell in their own way, replaced where they stand.
+struct Spelling {
+  std::string_view part, replacement;
+  std::string_view only_in = {};  ///< names that have this part too; empty: any
+};
+constexpr std::string_view kMixtralBlock = ".block_sparse_moe.";
+constexpr std::array kSpellings = {
+    Spelling{".w1.weight", ".gate_proj.weight", kMixtralBlock},
+    Spelling{".w3.weight", ".up_proj.weight", kMixtralBlock},
+    Spelling{".w2.weight", ".down_proj.weight", kMixtralBlock},
+    Spelling{kMixtralBlock, ".mlp."},
+    Spelling{".mlp.shared_experts.", ".mlp.shared_expert."},  // DeepSeek, GLM
+    Spelling{".mlp.gate.e_score_correction_bias", ".mlp.expert_bias"},
+};
 constexpr std::string_view kAdapterPrefix = "base_model.model.";
 
-constexpr std::array<std::string_view, 6> kOtherParts = {
-    "vision_tower.", "multi_modal_projector.", "vision_model.",
+constexpr std::array<std::string_view, 7> kOtherParts = {
+    "vision_tower.", "multi_modal_projector.", "vision_model.", "visual.",
     "audio_tower.",  "embed_vision.",          "embed_audio.",
 };
 
@@ -47,6 +63,14 @@ constexpr std::array kQuantisedSuffixes = {
     Suffix{".weight_packed", "compressed-tensors"},
 };
 
+void respell(std::string& name) {
+  for (const Spelling& spelling : kSpellings) {
+    const size_t at = name.find(spelling.part);
+    if (at != std::string::npos && name.find(spelling.only_in) != std::string::npos)
+      name.replace(at, spelling.part.size(), spelling.replacement);
+  }
+}
+
 }  // namespace
 
 std::optional<CanonicalName> canonical_name(std::string_view name) {
@@ -56,6 +80,7 @@ std::optional<CanonicalName> canonical_name(std::string_view name) {
     if (!name.starts_with(rule.prefix)) continue;
     std::string canonical(rule.replacement);
     canonical += name.substr(rule.prefix.size());
+    respell(canonical);
     return CanonicalName{std::move(canonical),
                          adapter ? std::string_view("under 'base_model.model.'") : rule.what};
   }

@@ -113,14 +113,14 @@ Status apply_yarn(ObjectReader& in, const Context& context, ModelSpec& spec) {
   AMPHORA_TRY(in.status());
   if (!truncate)
     return unsupported(in.place("truncate"), "yarn without truncation of its range is not supported");
-  // The two mscale keys act through the magnitude alone here: only latent attention also scales its softmax
-  // by them.
   if (attention_factor)
     yarn.attention_factor = *attention_factor;
   else if (mscale != 0 && mscale_all_dim != 0)
     yarn.attention_factor = yarn_magnitude(yarn.factor, mscale) / yarn_magnitude(yarn.factor, mscale_all_dim);
   else
     yarn.attention_factor = yarn_magnitude(yarn.factor, 1);
+  // Only latent attention also scales its softmax, by the square of this magnitude.
+  if (spec.mla && mscale_all_dim != 0) yarn.mscale_all_dim = mscale_all_dim;
   spec.yarn = yarn;
   return {};
 }
@@ -256,7 +256,7 @@ Status decode_rope(const json::Value& config, const std::string& path, const Rop
   AMPHORA_ASSIGN(const std::string kind, kind_of(in));
 
   spec.rope_theta = read_theta(in, root, "rope_theta", defaults.theta);
-  spec.partial_rotary_factor = read_partial(in, read_partial(root, 1));
+  spec.partial_rotary_factor = read_partial(in, read_partial(root, defaults.partial));
   AMPHORA_TRY(root.status());
   AMPHORA_TRY(in.status());
   if (kind == "dynamic")

@@ -16,7 +16,8 @@ struct RopeDefaults {
   double theta = 10000;
   /// Base of sliding layers, if the family gives them one of their own; else they turn as the global layers
   /// do.
-  std::optional<double> local_theta;
+  std::optional<double> local_theta = {};
+  double partial = 1;  ///< partial_rotary_factor
 };
 
 /// Reads `rope_parameters` (also with one object per type of layer) or `rope_scaling`, `rope_theta`,
