@@ -78,6 +78,11 @@ TEST(CanonicalNotes, SayWhatWasLeftOutOrSplit) {
                           "21 tensors of other parts than the language model left out"));
   for (const char* model : {"deepseek_v3_mtp", "glm4_moe_mtp"})
     EXPECT_THAT(notes(model), ElementsAre(HasSubstr("1 copies of embedding and head"))) << model;
+  const ModelFolder other_eps("deepseek_v3_mtp");
+  other_eps.edit("config.json", {{"rms_norm_eps", "1e-5"}});
+  EXPECT_THAT(opened(other_eps.path())->notes,
+              ::testing::Contains(
+                  "latent vectors are normed with rms_norm_eps, 1e-05: transformers takes 1e-06 for them"));
 }
 
 TEST(CanonicalPredictor, IsSpokenOfWhereItsTensorsAre) {

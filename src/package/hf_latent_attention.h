@@ -8,8 +8,11 @@
 
 namespace amphora::package {
 
-/// Puts the rows of latent attention into the container's order (docs/formats/cmf.md §12, mla): those of a
-/// head's query (q_proj or q_b_proj) from [nope | rope] to [rope | nope], and if rotated pairs are neighbours
+/// With what transformers norms the latent vectors, whatever rms_norm_eps says (DeepseekV3Attention).
+inline constexpr double kLatentNormEps = 1e-6;
+
+/// Puts the rows of latent attention into the order of MlaSpec (amphora/package.h): those of a head's
+/// query (q_proj or q_b_proj) from [nope | rope] to [rope | nope], and if rotated pairs are neighbours
 /// (`interleaved`), the rope rows, also the last ones of kv_a_proj_with_mqa, from (0, 1), (2, 3) … to
 /// 0, 2 … 1, 3 …. Without `spec.mla` nothing is touched. `Shape` if a tensor's rows are not as many as `spec`
 /// wants.

@@ -137,6 +137,10 @@ void HfTensors::add_notes() {
   for (const auto& [rule, count] : renamed_) notes.push_back(fmt::format("{} tensors were {}", count, rule));
   if (fused_ != 0)
     notes.push_back(fmt::format("{} fused tensors were split into the matrices they hold", fused_));
+  if (const ModelSpec& spec = package_.spec; spec.mla && spec.rms_norm_eps != kLatentNormEps)
+    notes.push_back(
+        fmt::format("latent vectors are normed with rms_norm_eps, {}: transformers takes {} for them",
+                    spec.rms_norm_eps, kLatentNormEps));
   if (rotary_tables_ != 0)
     notes.push_back(
         fmt::format("{} rotary_emb.inv_freq tables ignored: the configuration gives them", rotary_tables_));

@@ -25,7 +25,7 @@ class HfTensors {
   Status add(const safetensors::Tensor& tensor, const std::filesystem::path& file);
 
   /// Call once after the last tensor: refuses names of no known scheme, all at once, and turns what is stored
-  /// in another layout into the canonical tensors (docs/formats/cmf.md §12).
+  /// in another layout into the canonical tensors: those that the runtime looks for.
   Status finish();
 
  private:
