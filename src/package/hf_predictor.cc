@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <map>
 #include <optional>
 #include <set>
 #include <string>
@@ -117,50 +118,81 @@ Status check_complete(const std::set<std::string>& names) {
   return {};
 }
 
-}  // namespace
-
-Status place_predictor(PredictorPlace where, Package& package) {
-  if (where == PredictorPlace::kNone) return {};
+/// The places of a package's tensors, one for each, and by layer what the predictor holds.
+struct Found {
   std::vector<std::optional<Place>> places;
-  uint64_t layers = 0, held = 0, copies = 0;
+  std::map<uint64_t, std::set<std::string>> layers;
+  uint64_t tensors = 0;
+
+  bool is_one_layer() const { return layers.size() == 1 && layers.contains(0); }
+};
+
+Found find_places(PredictorPlace where, const Package& package) {
+  Found found;
   for (const PackageTensor& tensor : package.tensors) {
-    places.push_back(where == PredictorPlace::kOwn ? find_own(tensor.name)
-                                                   : find_behind(tensor.name, package.spec.num_layers));
-    if (!places.back()) continue;
-    ++held;
-    layers = std::max(layers, places.back()->layer + 1);
+    found.places.push_back(where == PredictorPlace::kOwn ? find_own(tensor.name)
+                                                         : find_behind(tensor.name, package.spec.num_layers));
+    if (!found.places.back()) continue;
+    found.layers[found.places.back()->layer].insert(found.places.back()->name);
+    ++found.tensors;
   }
-  if (held == 0) return {};
+  return found;
+}
 
-  std::set<std::string> names;
-  for (size_t i = 0; layers == 1 && i < places.size(); ++i) {
-    if (!places[i]) continue;
-    names.insert(places[i]->name);
-    if (places[i]->copy_of.empty()) continue;
-    AMPHORA_TRY(check_copy(package.tensors[i], places[i]->copy_of, package));
-    ++copies;
-  }
-  if (layers == 1) AMPHORA_TRY(check_complete(names));
+/// Layers behind the last may be a predictor's, or those of a model that is longer than it says.
+Status check_behind(const Found& found, uint32_t num_layers) {
+  for (const auto& [layer, names] : found.layers)
+    if (!names.contains("eh_proj.weight"))
+      return fail_at(
+          Fault::kCorrupt, "Shape", fmt::format("{}{}", kModelLayers, num_layers + layer), std::nullopt,
+          fmt::format("layer {} is behind the last of {} layers, and has no eh_proj.weight, which would "
+                      "make it a multi-token predictor",
+                      num_layers + layer, num_layers));
+  return {};
+}
 
+/// The package without the tensors of the predictor that are not wanted, the others renamed.
+void keep(const Found& found, bool (*wanted)(const Place& place), Package& package) {
   std::vector<PackageTensor> kept;
   kept.reserve(package.tensors.size());
-  for (size_t i = 0; i < places.size(); ++i) {
-    if (places[i] && (layers > 1 || !places[i]->copy_of.empty())) continue;
+  for (size_t i = 0; i < found.places.size(); ++i) {
+    const std::optional<Place>& place = found.places[i];
+    if (place && !wanted(*place)) continue;
     kept.push_back(std::move(package.tensors[i]));
-    if (places[i]) kept.back().name = fmt::format("{}{}", kCanonical, places[i]->name);
+    if (place) kept.back().name = fmt::format("{}{}", kCanonical, place->name);
   }
   package.tensors = std::move(kept);
-  if (layers > 1) {
-    package.notes.push_back(fmt::format(
-        "the multi-token predictor of {} layers ({} tensors) left out: only one layer is supported", layers,
-        held));
-    return {};
+}
+
+Status keep_one_layer(const Found& found, Package& package) {
+  AMPHORA_TRY(check_complete(found.layers.at(0)));
+  uint64_t copies = 0;
+  for (size_t i = 0; i < found.places.size(); ++i) {
+    if (!found.places[i] || found.places[i]->copy_of.empty()) continue;
+    AMPHORA_TRY(check_copy(package.tensors[i], found.places[i]->copy_of, package));
+    ++copies;
   }
+  keep(found, [](const Place& place) { return place.copy_of.empty(); }, package);
   package.spec.mtp.emplace().num_layers = 1;
   if (copies != 0)
     package.notes.push_back(fmt::format(
         "{} copies of embedding and head in the multi-token predictor left out: it shares the model's",
         copies));
+  return {};
+}
+
+}  // namespace
+
+Status place_predictor(PredictorPlace where, Package& package) {
+  if (where == PredictorPlace::kNone) return {};
+  const Found found = find_places(where, package);
+  if (found.tensors == 0) return {};
+  if (where == PredictorPlace::kBehind) AMPHORA_TRY(check_behind(found, package.spec.num_layers));
+  if (found.is_one_layer()) return keep_one_layer(found, package);
+  keep(found, [](const Place&) { return false; }, package);
+  package.notes.push_back(
+      fmt::format("the multi-token predictor of {} layers ({} tensors) left out: only one layer is supported",
+                  found.layers.size(), found.tensors));
   return {};
 }
 

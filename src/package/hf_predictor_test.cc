@@ -118,6 +118,28 @@ TEST(Predictor, OfTwoLayersIsLeftOut) {
   }
 }
 
+TEST(Predictor, IsNoneIfALayerBehindTheLastIsJustALayer) {
+  for (const char* name : {"model.layers.1.mlp.up_proj.weight", "model.layers.2.mlp.up_proj.weight"}) {
+    Package package = package_with(name[13] == '1' ? std::vector<std::string>{name} : with(kBehind, name));
+    const Status placed = place_predictor(PredictorPlace::kBehind, package);
+    ASSERT_FALSE(placed) << name;
+    EXPECT_EQ(placed.error().fault, Fault::kCorrupt);
+    EXPECT_EQ(placed.error().code, "Shape");
+    EXPECT_EQ(placed.error().place, std::string(name).substr(0, 14));
+    EXPECT_THAT(placed.error().message, HasSubstr("behind the last of 1 layers"));
+  }
+}
+
+TEST(Predictor, OfAbsurdNumbersIsNoCrash) {
+  Package own = package_with(with(kOwn, "model.mtp.layers.18446744073709551615.mlp.up_proj.weight"));
+  ASSERT_TRUE(place_predictor(PredictorPlace::kOwn, own));
+  EXPECT_FALSE(own.spec.mtp);
+  Package behind = package_with({"model.layers.18446744073709551615.eh_proj.weight"});
+  ASSERT_TRUE(place_predictor(PredictorPlace::kBehind, behind));
+  EXPECT_FALSE(behind.spec.mtp);
+  EXPECT_THAT(behind.notes, ElementsAre(HasSubstr("left out")));
+}
+
 TEST(Predictor, ThatLacksAPartIsRefused) {
   for (const auto& [place, names] :
        {std::pair{PredictorPlace::kBehind, kBehind}, std::pair{PredictorPlace::kOwn, kOwn}})
@@ -128,8 +150,10 @@ TEST(Predictor, ThatLacksAPartIsRefused) {
       Package package = package_with(rest);
       const Status placed = place_predictor(place, package);
       ASSERT_FALSE(placed) << names[missing];
-      EXPECT_EQ(placed.error().code, "Missing") << names[missing];
-      EXPECT_THAT(placed.error().place, ::testing::StartsWith("model.mtp.")) << names[missing];
+      const bool joins = names[missing].find("eh_proj") != std::string::npos;  // what makes it a predictor
+      EXPECT_EQ(placed.error().code, joins ? "Shape" : "Missing") << names[missing];
+      EXPECT_THAT(placed.error().place, ::testing::StartsWith(joins ? "model.layers.1" : "model.mtp."))
+          << names[missing];
     }
 }
 
