@@ -85,7 +85,7 @@ TEST(BaseModel, ExactNumericsContinueAsTheReference) {
   const json::Value golden = read_json(folder / "golden.json");
   const auto model = load_model(folder);
   ASSERT_TRUE(model);
-  const auto vocabulary = Vocabulary::load_model(model->package());
+  const auto vocabulary = Vocabulary::load(model->package());
   ASSERT_TRUE(vocabulary) << vocabulary.error().message;
   const auto session = open_session(model, {.exact = true});
   for (const json::Value& prompt : golden.find("prompts")->items()) {
@@ -107,7 +107,7 @@ TEST(BaseModel, PerplexityInWindowsIsTheReferences) {
   const json::Value& prose = *golden.find("heldout")->find("prose");
   const auto model = load_model(folder);
   ASSERT_TRUE(model);
-  const auto vocabulary = Vocabulary::load_model(model->package());
+  const auto vocabulary = Vocabulary::load(model->package());
   ASSERT_TRUE(vocabulary) << vocabulary.error().message;
   const auto text = read_small_file(test_data("model/heldout-prose.txt"), 1 << 20);
   ASSERT_TRUE(text);

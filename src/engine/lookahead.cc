@@ -45,8 +45,11 @@ std::vector<TokenId> find_continuation(std::span<const TokenId> ids, size_t coun
     for (size_t at = ids.size() - length; at-- > 0;) {
       if (!std::ranges::equal(ids.subspan(at, length), last)) continue;
       const auto following = ids.subspan(at + length);
-      const auto taken = following.first(std::min(count, following.size()));
-      return {taken.begin(), taken.end()};
+      std::vector<TokenId> continuation;
+      // What follows ends where the sequence ends; behind it the guesses repeat themselves.
+      for (size_t i = 0; i < count; ++i)
+        continuation.push_back(i < following.size() ? following[i] : continuation[i - following.size()]);
+      return continuation;
     }
   }
   return {};

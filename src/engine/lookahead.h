@@ -13,7 +13,7 @@
 namespace amphora {
 
 /// What followed the last occurrence of the sequence's last ids, for the longest run of ids that occurred
-/// before (prompt lookup): at most `count` ids, none if even two ids never occurred.
+/// before (prompt lookup): `count` ids, none if even two ids never occurred.
 std::vector<TokenId> find_continuation(std::span<const TokenId> ids, size_t count);
 
 /// How many tokens to guess at a time: guesses that keep failing are given up for a while, twice as long each
