@@ -5,15 +5,18 @@ usage: differential_jinja.py RENDER_TEMPLATES [--count N] [--seed S] [--no-shrin
 RENDER_TEMPLATES is the program of that name (cmake --build … --target render_templates). Needs jinja2 3.1.6 and
 Python 3.11. Both must give the same bytes, or both an error. Where ours refuses by name what jinja2 renders
 (`filter … is not supported`, integers beyond 64 bits, limits) the refusal is counted, by its words; so are an error of
-ours for a reason in STRICTER, and an error that jinja2 finds sooner than we would ("later"). Exit status 1 if there are differences.
+ours for a reason in STRICTER, an error that jinja2 finds sooner than we would ("later"), and a template that jinja2 does
+not finish ("slow"). Exit status 1 if there are differences.
 """
 import argparse
 import collections
-import datetime
+import copy
 import json
+import os
 import random
 import re
 import resource
+import select
 import signal
 import subprocess
 import sys
@@ -482,18 +485,52 @@ class Generator:
         return self.block(3, self.r.randrange(1, 4))
 
 
+# Python computes huge powers and repeats huge texts for as long as memory lasts, where ours stops at a limit. A timer is
+# looked at between the digits of such a number; less memory keeps short what does not look at it.
+THEIR_SECONDS, THEIR_BYTES = 3, 1 << 30
+# Our limits (src/text/jinja/limits.h) promise less than one; sanitizers take their share.
+OUR_SECONDS = 20
+
+
 class Ours:
+    """Our program, kept running; one that ends or does not answer in time is started anew, and its silence is a difference."""
+
     def __init__(self, program):
-        self.process = subprocess.Popen([program], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        self.program = program
+        self.start()
+
+    def start(self):
+        self.process = subprocess.Popen([self.program], stdin=subprocess.PIPE, stdout=subprocess.PIPE, preexec_fn=lambda: limit_memory(None))
+
+    def seconds_used(self):
+        """Of the processor: other programs do not count."""
+        with open("/proc/%d/stat" % self.process.pid) as stat:
+            user, system = stat.read().rpartition(")")[2].split()[11:13]
+        return (int(user) + int(system)) / os.sysconf("SC_CLK_TCK")
 
     def render(self, source, context):
         self.process.stdin.write(json.dumps({"template": source, "context": context}).encode() + b"\n")
         self.process.stdin.flush()
-        return json.loads(self.process.stdout.readline())
+        started = self.seconds_used()
+        while not select.select([self.process.stdout], [], [], 1)[0]:
+            if self.seconds_used() - started > OUR_SECONDS:
+                self.process.kill()
+        answer = self.process.stdout.readline()
+        if answer:
+            return json.loads(answer)
+        status = self.process.wait()
+        self.start()
+        return {"silence": "status %d, at most %d s" % (status, OUR_SECONDS)}
 
 
-class TooSlow(Exception):
-    pass
+def limit_memory(most_bytes):
+    """Of this process; None gives back what it had, for our program: sanitizers want more."""
+    most = resource.getrlimit(resource.RLIMIT_AS)[1]
+    resource.setrlimit(resource.RLIMIT_AS, (most if most_bytes is None else most_bytes, most))
+
+
+class TooSlow(BaseException):
+    """No Exception: jinja2 takes these for a constant that cannot be computed, and goes on."""
 
 
 def raise_too_slow(*_):
@@ -501,22 +538,29 @@ def raise_too_slow(*_):
 
 
 def theirs(env, source, context):
-    signal.setitimer(signal.ITIMER_REAL, 3)
+    try:
+        signal.setitimer(signal.ITIMER_PROF, THEIR_SECONDS, 1)  # again each second, should a destructor swallow the first
+        try:
+            return rendered_by_jinja2(env, source, context)
+        finally:
+            signal.setitimer(signal.ITIMER_PROF, 0)
+    except TooSlow:
+        signal.setitimer(signal.ITIMER_PROF, 0)
+        return {"slow": True}
+
+
+def rendered_by_jinja2(env, source, context):
     compiled = None
     try:
         compiled = env.from_string(source)
-        return {"output": compiled.render(**context)}
-    except TooSlow:
-        return {"skip": "too slow"}
-    except RecursionError as error:
+        return {"output": compiled.render(copy.deepcopy(context))}  # `indent` of a list adds to the list
+    except RecursionError:
         return {"error": "RecursionError"}
     except Exception as error:
         answer = {"error": "%s: %s" % (type(error).__name__, error)}
         if compiled is None and not isinstance(error, (jinja2.TemplateError, SyntaxError)):
             answer["folding"] = True
         return answer
-    finally:
-        signal.setitimer(signal.ITIMER_REAL, 0)
 
 
 REFUSALS = re.compile(r"is not supported|are not supported|does not fit 64 bits|limit of .* exceeded|tag '\w+' is not supported")
@@ -526,22 +570,25 @@ REFUSALS = re.compile(r"is not supported|are not supported|does not fit 64 bits|
 STRICTER = [
     # jinja2 computes slices of literals while it compiles, and takes what fails for undefined.
     (r"is not subscriptable|unhashable type: 'slice'|slice indices must be integers", "slice of a literal"),
-    # Python looks at some arguments only if it needs them: the default of int(), linecount of batch() against a
-    # length, indent of a tojson() without items.
+    # Python looks at some arguments only if it needs them: linecount of batch() against a length, indent of a tojson()
+    # without items.
     (r"cannot be interpreted as an integer|indent is too large|separators must be two strings|truncate\(\) end must be str", "argument of a wrong type, unused"),
-    (r"Unknown format code 'z'|Invalid format specifier", "format option z"),
 ]
 
 
 def judge(env, wanted, got):
-    """The verdict: same, skip, refused or stricter (with the reason), difference."""
-    if "skip" in wanted or " at 0x" in wanted.get("output", ""):
-        return "skip", ""
+    """The verdict: same, skip, slow, refused or stricter (with the reason), difference."""
+    if "silence" in got:
+        return "difference", ""
+    if "slow" in wanted:
+        return "slow", "jinja2 gives no answer in %d s: a huge power or text" % THEIR_SECONDS
+    if " at 0x" in wanted.get("output", ""):
+        return "skip", "jinja2 shows an address"
     if "output" in wanted:
         try:
             wanted["output"].encode()
         except UnicodeEncodeError:
-            return "skip", ""  # a lone surrogate: no text at all
+            return "skip", "jinja2 gives a lone surrogate, which no UTF-8 can hold"
     if "output" in wanted and "output" in got:
         return ("same", "") if wanted["output"] == got["output"] else ("difference", "")
     if "error" in wanted and "error" in got:
@@ -590,8 +637,8 @@ def main():
     arguments.add_argument("--most", type=int, default=1000, help="stop after so many differences")
     options = arguments.parse_args()
     env, ours, counts, refused = environment(), Ours(options.program), collections.Counter(), collections.Counter()
-    resource.setrlimit(resource.RLIMIT_AS, (4 << 30, 4 << 30))  # not of our program: sanitizers want more
-    signal.signal(signal.SIGALRM, raise_too_slow)
+    limit_memory(THEIR_BYTES)
+    signal.signal(signal.SIGPROF, raise_too_slow)
     for index in range(options.count):
         r = random.Random("%d/%d" % (options.seed, index))
         context = json.loads(json.dumps(pick_context(r)))
@@ -601,7 +648,7 @@ def main():
         verdict, reason = judge(env, wanted, got)
         counts[verdict] += 1
         counts["rendered"] += "output" in wanted
-        if verdict in ("refused", "stricter", "later"):
+        if verdict in ("skip", "slow", "refused", "stricter", "later"):
             refused["%s: %s" % (verdict, reason)] += 1
         if verdict != "difference":
             continue
@@ -612,9 +659,9 @@ def main():
         print(json.dumps({"case": index, "template": source, "context": used, "wanted": wanted, "got": got}, ensure_ascii=False), flush=True)
         if counts["difference"] >= options.most:
             break
-    print("renders %d, rendered by jinja2 %d, same %d, skipped %d, refused %d, stricter %d, later %d, differences %d" % (
-        sum(counts[k] for k in ("same", "skip", "refused", "stricter", "later", "difference")), counts["rendered"], counts["same"], counts["skip"],
-        counts["refused"], counts["stricter"], counts["later"], counts["difference"]), file=sys.stderr)
+    print("renders %d, rendered by jinja2 %d, same %d, skipped %d, slow %d, refused %d, stricter %d, later %d, differences %d" % (
+        sum(counts[k] for k in ("same", "skip", "slow", "refused", "stricter", "later", "difference")), counts["rendered"], counts["same"], counts["skip"],
+        counts["slow"], counts["refused"], counts["stricter"], counts["later"], counts["difference"]), file=sys.stderr)
     for reason, count in refused.most_common():
         print("%d %s" % (count, reason), file=sys.stderr)
     return 1 if counts["difference"] else 0

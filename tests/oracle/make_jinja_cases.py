@@ -239,6 +239,81 @@ def differential_cases():
     yield "{{ '{:7}|{:>30}|{:<25}|{:+,d}|{:_}|{:030}'.format(v, v, v, v, v, v) }}", dict(v=1 << 70)
     yield "{{ '{:=30}|{: n}|{:*^30}'.format(v, v, v) }}", dict(v=-(1 << 70))
 
+    yield from number_cases()
+    yield from format_cases()
+    yield from markup_cases()
+
+
+def number_cases():
+    """Integers beyond 64 bits and the edge of it, exact order and division, rounding, numbers out of text."""
+    d = dict(big=2 ** 70, low=-2 ** 70, even=2.0 ** 70, edge=2 ** 63, last=2 ** 63 - 1, first=-2 ** 63, near=2.0 ** 63, odd=2 ** 53 + 1, huge=int(1.7e308), inf="inf", nan="nan", s="abc", l=[3, 1, 2])
+    for e in ["[big == even, even == big, big != even, big < even, big <= even, big > 1, low < 1, big > low, 1 < big, low > first]",
+              "[last == near, last < near, edge == near, near > last, first == -near, odd == 9007199254740992.0, odd > 9007199254740992.0, -odd < -9007199254740992.0]",
+              "[(inf | float) > huge, huge < (inf | float), -(inf | float) < low, (nan | float) < big, big == (nan | float), 0 > -0.5, 0 < 0.5, -1 < -0.5, true < big]",
+              "[big, 1, even, low, 1e22, true, 0.5, last, near, edge, huge] | sort", "[big, 1, even, low, 1e22, last, near] | sort(reverse=true)", "[low, even, big, edge] | max", "[even, big, low] | min",
+              "[big, even, low, edge, near, odd, 9007199254740992.0] | unique | list", "{big: 1, even: 2, low: 3}", "{even: 1}[big]", "{big: 'x'}[even]", "[even in [big], big in [even, 1], even in {big: 1}, low in [even]]",
+              "[1, even, big] | select('ge', big) | list", "[1, 1e22, low] | select('gt', big) | list", "[big, low] | map('float') | list", "[big, low, 2.5] | map('abs') | list", "[big, 7] | map('round') | list",
+              "[-big, +big, -low, -edge, -first, +true, -true, - -first]", "[big | abs, low | abs, first | abs, edge | int, big | float, big | int, big | string]", "big | tojson", "huge * 10.0", "big + 0.5", "1.5 - big", "big * 2.0", "big / 2.5", "2.5 / big", "big // 2.5", "big % 2.5", "big ** 0.5", "2.0 ** big", "0.5 ** big", "big / 0.0", "1e300 * huge",
+              "9223372036854775807 / 3", "last / 7", "first / 3", "odd / 1", "odd / 3", "3 / odd", "first / -1", "first / first", "0 / -5", "last / 9007199254740991", "1 / 3",
+              "big | round", "big | round(2)", "big | round(-2)", "low | round(-21)", "big | round(-22)", "big | round(-30)", "last | round(-1)", "last | round(-18)", "last | round(-19)", "first | round(-3)", "15 | round(-1)", "25 | round(-1)", "-15 | round(-1)", "999 | round(-1)", "5 | round(big)", "2.5 | round(big)", "2.5 | round(low)",
+              "big | round(0, 'floor')", "big | round(2, 'ceil')", "low | round(-3, 'ceil')", "5 | round(-400, 'ceil')", "25.0 | round(-1)", "35.0 | round(-1)", "25.000001 | round(-1)", "-25.0 | round(-1)", "1234567.891 | round(-3)", "1e300 | round(-300)", "1.7e308 | round(-308)", "0.0 | round(-2)", "5.0 | round(-1)", "4.0 | round(-1)", "(inf | float) | round(-1)",
+              "s[big:]", "s[:big]", "s[low:big]", "l[::big]", "l[::low]", "l[big]", "s[low] is defined", "s.find('c', low, big)", "s.startswith('a', low)", "s.count('', big)", "l.index(2, low, big)", "s | truncate(big)", "l | batch(big) | list", "l | batch(low, 0) | list", "l | slice(low) | list", "s * big", "range(big)", "s.center(big)", "s | indent(big)", "[] | sum(start=big)",
+              "'1180591620717411303424' | int", "'-01_180591620717411303424' | int + 0.0", "' 99999999999999999999 ' | int", "'42' | int(0, none)", "'0x1F' | int(0, 16.0)", "'4.5' | int(0, missing)", "'42' | int(0, big)", "5 | int(0, 'x')", "1e22 | int", "-1e22 | int", "(inf | float) | int", "(inf | float) | int(7)", "(nan | float) | int(7)", "inf | int(7)",
+              "0.5 | filesizeformat", "-0.5 | filesizeformat", "-1e22 | filesizeformat", "1e22 | filesizeformat", "1e300 | filesizeformat", "big | filesizeformat(true)", "(inf | float) | filesizeformat", "999999 | filesizeformat", "1000000 | filesizeformat", "1048575 | filesizeformat(true)", "'5e3' | filesizeformat", "'x' | filesizeformat", "none | filesizeformat", "missing | filesizeformat",
+              "[big is number, big is integer, big is float, even is float, big is none, big is defined, big is sameas(big)]", "() is sameas(())", "() is sameas((1,))"]:
+        yield "{{ %s }}" % e, d
+
+
+def format_cases():
+    """Numbers in formatted text, by % and by format()."""
+    d = dict(big=2 ** 70, low=-2 ** 70, huge=int(1.7e308), inf="inf", s="ab")
+    for f in ["%2f", "%.2f", "%e", "%.3E", "%g", "%.15g", "%G", "%d", "%i", "%30d", "%-30d|", "%030d", "%+d", "% d", "%.25d", "%s", "%5.3s", "%r", "%c"]:
+        yield "{{ '%s' %% big }}|{{ '%s' %% low }}" % (f, f), d
+    for f in ["{:f}", "{:.3f}", "{:e}", "{:.2E}", "{:g}", "{:.20g}", "{:G}", "{:%}", "{:.1%}", "{:,.2f}", "{:_.1f}", "{:+.0f}", "{:040.2f}", "{:>40.1f}", "{:,}", "{:d}", "{:.2}", "{:c}"]:
+        yield "{{ '%s'.format(big) }}|{{ '%s'.format(low) }}" % (f, f), d
+    for e in ["'%f' % huge | length", "'%d' % 1e22", "'%d' % -1e22", "'%5d' % 2.9", "'%d' % (inf | float)", "'%x' % 1.5", "'%f' % (huge, )", "'%d' % '5'", "'%f' % '5'", "'%d' % missing", "'%.*f' % (3000000000, 1.5)", "'%*d' % (big, 1)",
+              "'%05c|%+5c|%-5c|' % ('a', 'b', 'c')", "'%05c' % 65", "'%c' % big", "'%#.5x|%#8.3o|%+#x' % (42, 8, 255)", "'%.5d|%08.3d|%+.3d' % (42, -7, 7)"]:
+        yield "{{ %s }}" % e, d
+    # The alternate form, and how many digits a number without a type has.
+    for v in ["1.5", "25.0", "0.0", "1e22", "123456.789", "-2.0", "1e-5", "7"]:
+        yield "{{ '%%#g|%%#.3g|%%#.0f|%%#.0e|%%#G|%%#.1g' %% (%s, %s, %s, %s, %s, %s) }}" % ((v,) * 6), {}
+        yield "{{ '{:#}|{:#g}|{:#.3g}|{:#.0f}|{:#.0e}|{:#.0%%}|{:#n}|{:#010.2f}'.format(%s, %s, %s, %s, %s, %s, %s, %s) }}" % ((v,) * 8), {}
+        yield "{{ '{:.0f}|{:.1f}|{:.2f}|{:.3f}'.format(%s, %s, %s, %s) }}" % ((v,) * 4), {}
+    for v in ["1.5", "25.0", "0.0", "1e22", "123456.789", "-2.0", "1e-5", "0.25"]:
+        yield "{{ '{:.0}|{:.1}|{:.2}|{:.3}|{:#.2}|{:,.2}|{:+.7}|{:012.3}'.format(%s, %s, %s, %s, %s, %s, %s, %s) }}" % ((v,) * 8), {}
+        yield "{{ '{:z.0f}|{:z.1f}|{:+z.0f}|{:z}|{: z.0e}|{:z.0%%}'.format(%s, -%s, -%s / 1000, -0.0, -0.0, -%s / 1e6) }}" % ((v,) * 4), {}
+    # Zeros that fill the width are grouped too.
+    for v in ["1234", "-1234567", "0", "1234567.891", "-0.5", "1e22", "true"]:
+        yield "{{ '{:08,}|{:09,}|{:010,}|{:+011_}|{:0=12,}|{:<010,}|{:*=12,}|{:020,.1f}|{:020_e}|{:015,%%}'.format(%s) }}" % ", ".join([v] * 10), {}
+    for e in ["'{:_x}|{:010_x}|{:#012_b}|{:#_X}'.format(305419896, 4660, 5, 48879)", "'{:,x}'.format(5)", "'{:,n}'.format(5)", "'{:_n}'.format(1.5)", "'{:_c}'.format(65)", "'{:,s}'.format('a')", "'{:z}'.format(5)", "'{:z}'.format('a')", "'{:#}'.format('a')", "'{:#s}'.format('a')", "'{:z#+}'.format(1.5)", "'{:+z#.1f}'.format(-0.01)",
+              "'{:010,}|{:,}|{:#}|{:010}'.format(inf | float, inf | float, inf | float, -(inf | float))"]:
+        yield "{{ %s }}" % e, d
+
+
+def markup_cases():
+    """What safe HTML does with what is put into it."""
+    d = dict(s="a<b", t="42", l=["<", 1], u="-1.5e3", big=2 ** 70)
+    for v in ["'<'", "('<' | safe)", "l", "5", "none", "missing", "('a' | truncate)", "{'<': 1}", "[] | truncate()", "true", "(1, '<')"]:
+        yield "{{ (s | safe).replace('a', %s) }}|{{ [(s | safe).replace('<', %s, 1)] }}" % (v, v), d
+        yield "{{ (s | safe).replace(%s, 'x') }}" % v, d
+        yield "{{ s.replace('a', %s) }}" % v, d
+        yield "{{ s | safe | replace('a', %s) }}|{{ [s | e | replace('a', %s)] }}" % (v, v), d
+        yield "{{ (s | safe).join(['a', %s]) }}|{{ [(s | safe) ~ %s] }}" % (v, v), d
+        for f in ["%s", "%r", "%a", "%.3s", "%d", "%5.1f", "%x", "%c", "%8s|"]:
+            yield "{{ ('<%s>' | safe) %% (%s,) }}" % (f, v), d
+        yield "{{ ('<%%s>' | safe) %% %s }}|{{ ('<%%s>' | safe) | format(%s) }}" % (v, v), d
+        for f in ["{}", "{!r}", "{!s:>9}", "{!a:>9}", "{:>9}", "{:.2}", "{:05}"]:
+            yield "{{ ('<%s>' | safe).format(%s) }}" % (f, v), d
+    for e in ["(()|e).replace(s, []|truncate())", "(s | safe).replace('b', 1.5, -1)", "(s | safe).replace('b')", "(s | safe).center(7, 1)", "(s | safe).center(7, '<')", "(s | safe).ljust(5, '<' | safe)", "(s | safe).rjust(5, none)", "(s | safe).center(7, missing)", "s.center(7, 1)",
+              "('%d|%i|%f|%g' | safe) % (t, u | float, u, t)", "('%d' | safe) % u", "('%d' | safe) % 's'", "('%d' | safe) % big", "('%e' | safe) % big", "('%d' | safe) % 1e22", "('%*d' | safe) % (5, 1)", "('%(a)s %(b)d' | safe) % {'a': '<', 'b': t}", "('%(a)s' | safe) % l", "('%s' | safe) % {'a': '<'}", "('a' | safe) % l", "('a' | safe) % 5"]:
+        yield "{{ %s }}" % e, d
+    # Methods of Python's own types take no keywords.
+    for e in ["s.replace(old='a', new='b')", "s.strip(chars='a')", "s | trim(chars='a')", "s.center(width=9)", "s.find(sub='a')", "s.split(sep='<', maxsplit=1)", "s.startswith(prefix='a')", "{}.get(key='a')", "l.index(value=1)", "s.splitlines(keepends=true)", "s.join(iterable=l)", "s.partition(sep='<')", "s.zfill(width=9)", "s.removeprefix(prefix='a')"]:
+        yield "{{ %s }}" % e, d
+    for f in ["\0 ", "a\0b%Y", "%Y\0%m", "x%\0Y", "%-\0d"]:
+        yield "{{ strftime_now(f) }}|", dict(f=f)
+    yield "{% for i in l %}{{ loop.cycle('a', x=1) }}{% endfor %}", d
+
 
 def main():
     env = environment()

@@ -3,6 +3,7 @@
 #include <optional>
 #include <span>
 
+#include "text/jinja/arguments.h"
 #include "text/jinja/code_points.h"
 #include "text/jinja/errors.h"
 #include "text/jinja/loop.h"
@@ -19,6 +20,7 @@ std::string object_name(const Value& value) {
 }
 
 Value no_attribute(Runtime& runtime, const Value& object, std::string_view name) {
+  runtime.budget().spend_bytes(8 * name.size());
   return runtime.undefined("'" + object_name(object) + "' has no attribute " + repr_of_text(name));
 }
 
@@ -234,7 +236,7 @@ std::string_view character_at(const StringObject& string, size_t index) {
 // The item that object[key] is in Python, without an error if there is none.
 std::optional<Value> find_item(Runtime& runtime, const Value& object, const Value& key) {
   if (object.is(Kind::kDict)) {
-    const Value* found = object.dict().find(key);
+    const Value* found = object.dict().find(&runtime.budget(), key);
     return found == nullptr ? std::nullopt : std::optional<Value>(*found);
   }
   if (!key.is_integral()) return std::nullopt;
@@ -274,9 +276,17 @@ Result<bool> view_contains(Runtime& runtime, const DictViewObject& view, const V
   return false;
 }
 
+// Walks up to the item, and not beyond.
+Result<bool> iterator_contains(Runtime& runtime, IteratorObject& iterator, const Value& item) {
+  while (iterator.next_index < iterator.items.size())
+    if (runtime.equals(iterator.items[iterator.next_index++], item)) return true;
+  if (iterator.error) return std::unexpected(*iterator.error);
+  return false;
+}
+
 Result<std::optional<int64_t>> slice_part(const Value& value) {
   if (value.is_none()) return std::nullopt;
-  if (value.is_integral()) return value.as_integer();
+  if (value.is_integral() || value.is(Kind::kBigInteger)) return expect_clamped_integer(value);
   return render_error("slice indices must be integers or None or have an __index__ method");
 }
 
@@ -335,6 +345,11 @@ SliceRange resolve_slice(std::optional<int64_t> start, std::optional<int64_t> st
   return {first, step, range.size(), last};
 }
 
+Status check_hashable(Runtime& runtime, const Value& key) {
+  if (hash_value(&runtime.budget(), key)) return {};
+  return render_error("unhashable type: '" + type_name(key) + "'");
+}
+
 Result<bool> contains(Runtime& runtime, const Value& container, const Value& item) {
   switch (container.kind()) {
     case Kind::kUndefined: return false;
@@ -344,13 +359,14 @@ Result<bool> contains(Runtime& runtime, const Value& container, const Value& ite
       runtime.budget().spend_bytes(container.text().size());
       return container.text().find(item.text()) != std::string_view::npos;
     case Kind::kDict:
-      if (!hash_value(item)) return render_error("unhashable type: '" + type_name(item) + "'");
-      return container.dict().find(item) != nullptr;
+      AMPHORA_TRY(check_hashable(runtime, item));
+      return container.dict().find(&runtime.budget(), item) != nullptr;
     case Kind::kDictView: return view_contains(runtime, container.as<DictViewObject>(), item);
+    case Kind::kIterator: return iterator_contains(runtime, container.as<IteratorObject>(), item);
     case Kind::kList:
     case Kind::kTuple:
     case Kind::kRange:
-    case Kind::kIterator: {
+    case Kind::kLoop: {
       AMPHORA_ASSIGN(const std::vector<Value> items, iterate(runtime, container));
       return std::ranges::any_of(items, [&](const Value& other) { return runtime.equals(other, item); });
     }
@@ -438,6 +454,8 @@ Result<std::vector<Value>> iterate(Runtime& runtime, const Value& value) {
       if (iterator.error) return std::unexpected(*iterator.error);
       return items;
     }
+    case Kind::kLoop:
+      return unsupported_error("a walk over a loop is not supported: it would end the loop itself");
     default: return render_error("'" + type_name(value) + "' object is not iterable");
   }
 }
@@ -446,7 +464,7 @@ Result<Value> get_attribute(Runtime& runtime, const Value& object, std::string_v
   AMPHORA_ASSIGN(auto own, find_own_attribute(runtime, object, name));
   if (own) return *std::move(own);
   if (object.is(Kind::kDict))
-    if (const Value* item = object.dict().find(name)) return *item;
+    if (const Value* item = object.dict().find(&runtime.budget(), name)) return *item;
   return no_attribute(runtime, object, name);
 }
 

@@ -2,8 +2,10 @@
 #include "text/jinja/arguments.h"
 
 #include <algorithm>
+#include <limits>
 
 #include "text/jinja/errors.h"
+#include "text/jinja/number.h"
 #include "text/jinja/operators.h"
 
 namespace amphora::text::jinja {
@@ -40,6 +42,23 @@ Result<BoundArguments> bind_arguments(std::string_view function, const CallArgum
   return BoundArguments(std::move(values));
 }
 
+Status refuse_keywords(std::string_view function, const CallArguments& arguments) {
+  if (arguments.named.empty()) return {};
+  return render_error(std::string(function) + "() takes no keyword arguments");
+}
+
+Result<BoundArguments> bind_positional(std::string_view function, const CallArguments& arguments, size_t most,
+                                       size_t required) {
+  AMPHORA_TRY(refuse_keywords(function, arguments));
+  const size_t count = arguments.positional.size();
+  if (count < required || count > most)
+    return render_error(std::string(function) + "() takes " + std::to_string(required) + " to " +
+                        std::to_string(most) + " arguments (" + std::to_string(count) + " given)");
+  std::vector<const Value*> values(most, nullptr);
+  for (size_t i = 0; i < count; ++i) values[i] = &arguments.positional[i];
+  return BoundArguments(std::move(values));
+}
+
 Result<std::string_view> expect_string(const Value& value, std::string_view what) {
   if (value.is_string()) return value.text();
   if (value.is_undefined()) return undefined_error(value);
@@ -48,8 +67,15 @@ Result<std::string_view> expect_string(const Value& value, std::string_view what
 
 Result<int64_t> expect_integer(const Value& value) {
   if (value.is_integral()) return value.as_integer();
+  if (value.is(Kind::kBigInteger)) return integer_overflow();
   if (value.is_undefined()) return undefined_error(value);
   return render_error("'" + type_name(value) + "' object cannot be interpreted as an integer");
+}
+
+Result<int64_t> expect_clamped_integer(const Value& value) {
+  if (!value.is(Kind::kBigInteger)) return expect_integer(value);
+  return compare_numbers(value, Value::integer(0)) < 0 ? std::numeric_limits<int64_t>::min()
+                                                       : std::numeric_limits<int64_t>::max();
 }
 
 Result<bool> expect_flag(const Value* value) {

@@ -31,9 +31,16 @@ Result<BoundArguments> bind_arguments(std::string_view function, const CallArgum
                                       std::initializer_list<std::string_view> parameters,
                                       size_t required = 0);
 
+/// Binds at most `most` arguments of a function of Python that takes them by position only.
+Result<BoundArguments> bind_positional(std::string_view function, const CallArguments& arguments, size_t most,
+                                       size_t required = 0);
+Status refuse_keywords(std::string_view function, const CallArguments& arguments);
+
 /// What Python says when a str (an int) is needed and something else comes.
 Result<std::string_view> expect_string(const Value& value, std::string_view what);
 Result<int64_t> expect_integer(const Value& value);
+/// An integer beyond 64 bits counts as the last one within: for what Python compares with lengths only.
+Result<int64_t> expect_clamped_integer(const Value& value);
 /// A flag of a Python function, which takes integers only; false if there is none.
 Result<bool> expect_flag(const Value* value);
 

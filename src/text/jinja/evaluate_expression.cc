@@ -54,7 +54,7 @@ Result<Value> Evaluator::evaluate_node(const DictDisplay& node) {
   for (const auto& [key_expression, value_expression] : node.entries) {
     AMPHORA_ASSIGN(Value key, evaluate(*key_expression));
     AMPHORA_ASSIGN(Value value, evaluate(*value_expression));
-    if (!hash_value(key)) return render_error("unhashable type: '" + type_name(key) + "'");
+    AMPHORA_TRY(check_hashable(runtime_, key));
     entries.emplace_back(std::move(key), std::move(value));
   }
   return runtime_.dict(std::move(entries));

@@ -2,11 +2,14 @@
 #include "text/jinja/format.h"
 
 #include <algorithm>
-#include <cmath>
+#include <limits>
 
 #include "text/jinja/code_points.h"
 #include "text/jinja/errors.h"
+#include "text/jinja/format_number.h"
 #include "text/jinja/format_spec.h"
+#include "text/jinja/number.h"
+#include "text/jinja/number_text.h"
 #include "text/jinja/operators.h"
 #include "text/jinja/python_text.h"
 
@@ -14,9 +17,8 @@ namespace amphora::text::jinja {
 namespace {
 
 // What is put into Markup is escaped, unless it is Markup itself.
-Result<std::string> text_for(Runtime& runtime, const Value& target, const Value& value, char conversion) {
-  AMPHORA_ASSIGN(std::string text,
-                 conversion == 's' ? to_str(runtime.budget(), value) : to_repr(runtime.budget(), value));
+Result<std::string> text_for(Runtime& runtime, const Value& target, const Value& value) {
+  AMPHORA_ASSIGN(std::string text, to_str(runtime.budget(), value));
   return target.is_markup() && !value.is_markup() ? escape_html(text) : text;
 }
 
@@ -76,11 +78,13 @@ class PercentFormatter {
 
   // A width or precision: digits, or * for an argument. A negative one is no precision, and a width on the
   // left.
-  Result<std::optional<uint64_t>> take_size(bool& is_negative) {
+  Result<std::optional<uint64_t>> take_size(bool& is_negative, int64_t largest) {
     if (offset_ < text_.size() && text_[offset_] == '*') {
       ++offset_;
       AMPHORA_ASSIGN(const Value value, take());
-      if (!value.is_integral()) return render_error("* wants int");
+      if (!value.is_integral() || format_.is_markup()) return render_error("* wants int");
+      if (value.as_integer() > largest || value.as_integer() < -largest - 1)
+        return render_error("Python int too large to convert to C int");
       is_negative = value.as_integer() < 0;
       const int64_t size = std::clamp<int64_t>(value.as_integer(), -int64_t{kMaxTextBytes}, kMaxTextBytes);
       return static_cast<uint64_t>(is_negative ? -size : size);
@@ -99,7 +103,8 @@ class PercentFormatter {
       if (!arguments_.is(Kind::kDict)) return render_error("format requires a mapping");
       const size_t end = text_.find(')', offset_);
       if (end == std::string_view::npos) return render_error("incomplete format key");
-      const Value* found = arguments_.dict().find(text_.substr(offset_ + 1, end - offset_ - 1));
+      const Value* found =
+          arguments_.dict().find(&runtime_.budget(), text_.substr(offset_ + 1, end - offset_ - 1));
       if (found == nullptr)
         return render_error("KeyError: " + repr_of_text(text_.substr(offset_ + 1, end - offset_ - 1)));
       named = *found;
@@ -123,13 +128,13 @@ class PercentFormatter {
         break;
     }
     bool is_left = false;
-    AMPHORA_ASSIGN(const auto width, take_size(is_left));
+    AMPHORA_ASSIGN(const auto width, take_size(is_left, std::numeric_limits<int64_t>::max()));
     spec.width = width.value_or(0);
     if (is_left) spec.align = '<';
     if (offset_ < text_.size() && text_[offset_] == '.') {
       ++offset_;
       bool is_none = false;
-      AMPHORA_ASSIGN(const auto precision, take_size(is_none));
+      AMPHORA_ASSIGN(const auto precision, take_size(is_none, std::numeric_limits<int32_t>::max()));
       spec.precision = is_none ? 0 : precision.value_or(0);
     }
     while (offset_ < text_.size() &&
@@ -148,62 +153,73 @@ class PercentFormatter {
   }
 
   Status append_converted(const Value& value, char conversion, FormatSpec& spec, bool zero) {
-    if (std::string_view("sra").find(conversion) != std::string_view::npos) {
-      AMPHORA_ASSIGN(std::string text, text_for(runtime_, format_, value, conversion));
-      if (conversion == 'a') text = escaped_to_ascii(text);
-      append_padded(out_, cut_to_precision(text, spec), spec, '>');
-      return {};
-    }
+    const auto is_one_of = [&](std::string_view letters) { return letters.contains(conversion); };
+    if (is_one_of("sra")) return append_text(value, conversion, spec);
+    if (conversion == 'c') return append_character(value, spec);
+    if (!is_one_of("diuoxXeEfFgG"))
+      return render_error(std::string("unsupported format character '") + conversion + "'");
     if (zero && spec.align == 0) {
       spec.fill = "0";
       spec.align = '=';
     }
-    if (std::string_view("diuoxX").find(conversion) != std::string_view::npos)
-      return append_integer(value, conversion, spec);
-    if (std::string_view("eEfFgG").find(conversion) != std::string_view::npos) {
-      if (!value.is_number()) return render_error("must be real number, not " + type_name(value));
-      spec.type = conversion;
-      AMPHORA_ASSIGN(const std::string text, format_float(value.as_float(), spec));
-      append_padded(out_, text, spec, '>');
-      return {};
+    spec.type = is_one_of("iu") ? 'd' : conversion;
+    NumberText number;
+    if (is_one_of("diuoxX")) {
+      AMPHORA_ASSIGN(const Value integer, integer_for(value, spec.type));
+      AMPHORA_ASSIGN(number, format_integer(integer, spec));
+      const uint64_t least = spec.precision.value_or(0);  // digits
+      if (!runtime_.budget().allows(least)) return runtime_.budget().error();
+      if (number.digits.size() < least) number.digits.insert(0, least - number.digits.size(), '0');
+    } else {
+      AMPHORA_ASSIGN(const double converted, float_for(value));
+      AMPHORA_ASSIGN(number, format_float(converted, spec));
     }
-    if (conversion == 'c' && value.is_string() && value.as<StringObject>().code_points == 1) {
+    append_number(out_, number, spec);
+    return {};
+  }
+
+  Status append_text(const Value& value, char conversion, const FormatSpec& spec) {
+    std::string text;
+    if (conversion == 's') {
+      AMPHORA_ASSIGN(text, text_for(runtime_, format_, value));
+    } else {
+      AMPHORA_ASSIGN(text, to_repr(runtime_.budget(), value));
+      if (format_.is_markup()) text = escape_html(text);
+    }
+    if (conversion == 'a') text = escaped_to_ascii(text);
+    append_padded(out_, cut_to_precision(text, spec), spec, '>');
+    return {};
+  }
+
+  // Markup formats wrapped values, which are no characters and no integers. They can be converted to numbers,
+  // as strings can.
+  Status append_character(const Value& value, const FormatSpec& spec) {
+    if (format_.is_markup()) return render_error("%c requires int or char");
+    if (value.is_string() && value.as<StringObject>().code_points == 1) {
       append_padded(out_, value.text(), spec, '>');
       return {};
     }
-    if (conversion == 'c' && value.is_integral()) {
-      FormatSpec plain;
-      plain.type = 'c';
-      AMPHORA_ASSIGN(const std::string text, format_integer(value.as_integer(), plain));
-      append_padded(out_, text, spec, '>');
-      return {};
-    }
-    return render_error(std::string("unsupported format character '") + conversion + "'");
+    if (!value.is_number() || value.is(Kind::kFloat)) return render_error("%c requires int or char");
+    FormatSpec plain;
+    plain.type = 'c';
+    AMPHORA_ASSIGN(const NumberText character, format_integer(value, plain));
+    append_padded(out_, character.digits, spec, '>');
+    return {};
   }
 
-  Status append_integer(const Value& value, char conversion, FormatSpec& spec) {
-    const bool is_decimal_type = conversion == 'd' || conversion == 'i' || conversion == 'u';
-    if (!value.is_number() || (value.is(Kind::kFloat) && !is_decimal_type))
-      return render_error(std::string("%") + conversion + " format: a real number is required, not " +
+  Result<Value> integer_for(const Value& value, char type) {
+    if (type == 'd' && (value.is(Kind::kFloat) || value.is_undefined() || format_.is_markup()))
+      return to_integer(&runtime_.budget(), value);
+    if (!value.is_number() || value.is(Kind::kFloat) || format_.is_markup())
+      return render_error(std::string("%") + type + " format: a real number is required, not " +
                           type_name(value));
-    if (value.is(Kind::kFloat) && !(std::fabs(value.as_float()) < 0x1p63))
-      return render_error("integer does not fit 64 bits");
-    spec.type = is_decimal_type ? 'd' : conversion;
-    const int64_t number =
-        value.is(Kind::kFloat) ? static_cast<int64_t>(value.as_float()) : value.as_integer();
-    AMPHORA_ASSIGN(std::string text, format_integer(number, spec));
-    if (spec.precision) {  // at least that many digits
-      const size_t sign = text[0] == '-' || text[0] == '+' || text[0] == ' ' ? 1 : 0;
-      if (text.size() - sign < *spec.precision) {
-        TextBuilder longer(&runtime_.budget());
-        longer.append(text.substr(0, sign));
-        longer.append_repeated("0", *spec.precision - (text.size() - sign));
-        longer.append(text.substr(sign));
-        text = longer.take();
-      }
-    }
-    append_padded(out_, text, spec, '>');
-    return {};
+    return value;
+  }
+
+  Result<double> float_for(const Value& value) {
+    if (!value.is_number() && !value.is_undefined() && !format_.is_markup())
+      return render_error("must be real number, not " + type_name(value));
+    return to_float(&runtime_.budget(), value);
   }
 
   Runtime& runtime_;
@@ -331,32 +347,51 @@ class BraceFormatter {
   }
 
   Status append_formatted(const Value& value, std::string_view spec_text) {
-    AMPHORA_ASSIGN(FormatSpec spec, parse_format_spec(spec_text));
-    if (spec_text.empty() || value.is_string()) {
-      if (spec.type != 0 && spec.type != 's')
-        return render_error(std::string("Unknown format code '") + spec.type + "' for object of type 'str'");
-      if (spec.grouping != 0)
-        return render_error(std::string("Cannot specify '") + spec.grouping + "' with 's'.");
-      if (spec.sign != 0) return render_error("Sign not allowed in string format specifier");
-      if (spec.align == '=' && spec.fill != "0")
-        return render_error("'=' alignment not allowed in string format specifier");
-      if (spec.align == '=') spec.align = '<';  // "05": zeros on the right of text
-      AMPHORA_ASSIGN(const std::string text, text_for(runtime_, format_, value, 's'));
-      append_padded(out_, cut_to_precision(text, spec), spec, '<');
+    if (spec_text.empty()) {
+      AMPHORA_ASSIGN(const std::string text, text_for(runtime_, format_, value));
+      out_.append(text);
       return {};
     }
-    const bool is_big = value.is(Kind::kBigInteger);
-    if (!is_big && !value.is_number())
+    if (!format_.is_markup()) return append_with_spec(out_, value, spec_text);
+    if (value.is_markup()) return render_error("Unsupported format specification for Markup.");
+    TextBuilder formatted(&runtime_.budget());
+    AMPHORA_TRY(append_with_spec(formatted, value, spec_text));
+    out_.append(escape_html(formatted.take()));
+    return {};
+  }
+
+  Status append_with_spec(TextBuilder& out, const Value& value, std::string_view spec_text) {
+    AMPHORA_ASSIGN(FormatSpec spec, parse_format_spec(spec_text));
+    if (!runtime_.budget().allows(spec.width)) return runtime_.budget().error();
+    runtime_.budget().spend_bytes(4 * spec.width);  // zeros are grouped one by one
+    if (value.is_string()) return append_string(out, value.text(), spec);
+    if (!value.is_number())
       return render_error("unsupported format string passed to " + type_name(value) + ".__format__");
-    const bool as_integer = (is_big || value.is_integral()) &&
-                            std::string_view("eEfFgG%").find(spec.type) == std::string_view::npos;
-    if (as_integer && spec.precision)
-      return render_error("Precision not allowed in integer format specifier");
-    AMPHORA_ASSIGN(const std::string text, is_big
-                                               ? format_big_integer(value.as<BigIntegerObject>().digits, spec)
-                                           : as_integer ? format_integer(value.as_integer(), spec)
-                                                        : format_float(value.as_float(), spec));
-    append_padded(out_, text, spec, '>');
+    NumberText number;
+    if (value.is(Kind::kFloat) || (spec.type != 0 && std::string_view("eEfFgG%").contains(spec.type))) {
+      AMPHORA_ASSIGN(const double converted, to_double(value));
+      AMPHORA_ASSIGN(number, format_float(converted, spec));
+    } else {
+      if (spec.precision) return render_error("Precision not allowed in integer format specifier");
+      AMPHORA_ASSIGN(number, format_integer(value, spec));
+    }
+    append_number(out, number, spec);
+    return {};
+  }
+
+  static Status append_string(TextBuilder& out, std::string_view text, FormatSpec& spec) {
+    if (spec.type != 0 && spec.type != 's')
+      return render_error(std::string("Unknown format code '") + spec.type + "' for object of type 'str'");
+    if (spec.grouping != 0)
+      return render_error(std::string("Cannot specify '") + spec.grouping + "' with 's'.");
+    if (spec.sign != 0) return render_error("Sign not allowed in string format specifier");
+    if (spec.coerces_zero)
+      return render_error("Negative zero coercion (z) not allowed in string format specifier");
+    if (spec.alternate) return render_error("Alternate form (#) not allowed in string format specifier");
+    if (spec.align == '=' && spec.fill != "0")
+      return render_error("'=' alignment not allowed in string format specifier");
+    if (spec.align == '=') spec.align = '<';  // "05": zeros on the right of text
+    append_padded(out, cut_to_precision(text, spec), spec, '<');
     return {};
   }
 

@@ -15,7 +15,7 @@ namespace {
 using Arguments = const CallArguments&;
 
 Result<Value> make_range(Runtime& runtime, const Value& /*self*/, Arguments arguments) {
-  if (!arguments.named.empty()) return render_error("range() takes no keyword arguments");
+  AMPHORA_TRY(refuse_keywords("range", arguments));
   const auto& given = arguments.positional;
   if (given.empty() || given.size() > 3) return render_error("range expected 1 to 3 arguments");
   std::vector<int64_t> numbers;
@@ -54,7 +54,7 @@ Result<std::vector<DictObject::Entry>> collect_entries(Runtime& runtime, std::st
       for (const Value& pair : pairs) {
         AMPHORA_ASSIGN(const std::vector<Value> parts, iterate(runtime, pair));
         if (parts.size() != 2) return render_error("dictionary update sequence element has the wrong length");
-        if (!hash_value(parts[0])) return render_error("unhashable type: '" + type_name(parts[0]) + "'");
+        AMPHORA_TRY(check_hashable(runtime, parts[0]));
         entries.emplace_back(parts[0], parts[1]);
       }
     }
@@ -80,7 +80,7 @@ Result<Value> make_namespace(Runtime& runtime, const Value& /*self*/, Arguments 
 }
 
 Result<Value> make_cycler(Runtime& runtime, const Value& /*self*/, Arguments arguments) {
-  if (!arguments.named.empty()) return render_error("cycler() takes no keyword arguments");
+  AMPHORA_TRY(refuse_keywords("cycler", arguments));
   if (arguments.positional.empty()) return render_error("at least one item has to be provided");
   return Value::with_object(Kind::kCycler,
                             std::make_shared<CyclerObject>(&runtime.budget(), arguments.positional));

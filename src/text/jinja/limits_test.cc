@@ -85,6 +85,11 @@ std::vector<Hostile> hostile_templates() {
       {"slices of a large text", big + many + "{% set x = s[::-1] %}" + end, "steps"},
       {"comparisons of large texts",
        big + "{% set t = 'abcdefgh' * 1000000 %}" + many + "{% set x = s == t %}" + end, "steps"},
+      {"look-ups of a large text", big + many + "{% set x = s in {} %}" + end, "steps"},
+      {"items named by a large text", big + many + "{% set x = {}[s] %}" + end, "steps"},
+      {"dicts with a large key", big + many + "{% set x = {s: 1} %}" + end, "steps"},
+      {"numbers out of a large text", big + many + "{% set x = s | float %}" + end, "steps"},
+      {"grouped zeros", many + "{% set x = '{:08000000,}'.format(1) %}" + end, "steps"},
       {"characters of a large text", big + "{{ s | list | length }}", "value memory"},
       {"words of a large text", "{% set s = 'a ' * 2000000 %}{{ s.split() | length }}", "parts of a text"},
       {"lines of a large text", "{% set s = '\\n' * 2000000 %}{{ s.splitlines() | length }}",
@@ -98,6 +103,10 @@ std::vector<Hostile> hostile_templates() {
        "{% set ns = namespace(l=[1], m=[1]) %}{% for i in range(100) %}{% set ns.l = [ns.l, ns.l] %}{% set "
        "ns.m = [ns.m, "
        "ns.m] %}{% endfor %}{{ ns.l == ns.m }}",
+       "steps"},
+      {"key of such tuples",
+       "{% set ns = namespace(t=(1,)) %}{% for i in range(100) %}{% set ns.t = (ns.t, ns.t) %}{% endfor %}{{ "
+       "ns.t in {} }}",
        "steps"},
       {"deep list", "{% set ns = namespace(l=[1]) %}" + many + "{% set ns.l = [ns.l] %}" + end,
        "value depth"},

@@ -20,11 +20,11 @@ Result<Value> dict_view(Runtime& runtime, const Value& self, Arguments arguments
                             std::make_shared<DictViewObject>(&runtime.budget(), self, kPart));
 }
 
-Result<Value> dict_get(Runtime& /*runtime*/, const Value& self, Arguments arguments) {
-  AMPHORA_ASSIGN(const auto bound, bind_arguments("get", arguments, {"key", "default"}, 1));
+Result<Value> dict_get(Runtime& runtime, const Value& self, Arguments arguments) {
+  AMPHORA_ASSIGN(const auto bound, bind_positional("get", arguments, 2, 1));
   const Value& key = *bound.find(0);
-  if (!hash_value(key)) return render_error("unhashable type: '" + type_name(key) + "'");
-  if (const Value* found = self.dict().find(key)) return *found;
+  AMPHORA_TRY(check_hashable(runtime, key));
+  if (const Value* found = self.dict().find(&runtime.budget(), key)) return *found;
   return bound.find(1) == nullptr ? Value() : *bound.find(1);
 }
 
@@ -34,21 +34,21 @@ Result<Value> copy(Runtime& /*runtime*/, const Value& self, Arguments arguments)
 }
 
 Result<Value> count_items(Runtime& runtime, const Value& self, Arguments arguments) {
-  AMPHORA_ASSIGN(const auto bound, bind_arguments("count", arguments, {"value"}, 1));
+  AMPHORA_ASSIGN(const auto bound, bind_positional("count", arguments, 1, 1));
   const auto& items = self.items();
   return Value::integer(
       std::ranges::count_if(items, [&](const Value& item) { return runtime.equals(item, *bound.find(0)); }));
 }
 
 Result<Value> index_of_item(Runtime& runtime, const Value& self, Arguments arguments) {
-  AMPHORA_ASSIGN(const auto bound, bind_arguments("index", arguments, {"value", "start", "stop"}, 1));
+  AMPHORA_ASSIGN(const auto bound, bind_positional("index", arguments, 3, 1));
   const auto& items = self.items();
   std::optional<int64_t> start, stop;
   if (const Value* value = bound.find(1)) {
-    AMPHORA_ASSIGN(start, expect_integer(*value));
+    AMPHORA_ASSIGN(start, expect_clamped_integer(*value));
   }
   if (const Value* value = bound.find(2)) {
-    AMPHORA_ASSIGN(stop, expect_integer(*value));
+    AMPHORA_ASSIGN(stop, expect_clamped_integer(*value));
   }
   const SliceRange range = resolve_slice(start, stop, 1, items.size());
   for (uint64_t i = 0; i < range.count; ++i) {
@@ -59,11 +59,13 @@ Result<Value> index_of_item(Runtime& runtime, const Value& self, Arguments argum
 }
 
 Result<Value> loop_cycle(Runtime& /*runtime*/, const Value& self, Arguments arguments) {
+  AMPHORA_TRY(refuse_keywords("cycle", arguments));
   if (arguments.positional.empty()) return render_error("no items for cycling given");
   return arguments.positional[self.as<LoopObject>().index % arguments.positional.size()];
 }
 
 Result<Value> loop_changed(Runtime& runtime, const Value& self, Arguments arguments) {
+  AMPHORA_TRY(refuse_keywords("changed", arguments));
   auto& loop = self.as<LoopObject>();
   Value now = runtime.tuple(arguments.positional);
   const bool changed = !loop.last_changed || !runtime.equals(*loop.last_changed, now);

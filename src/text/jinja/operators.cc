@@ -8,6 +8,7 @@
 #include "base/checked.h"
 #include "text/jinja/errors.h"
 #include "text/jinja/format.h"
+#include "text/jinja/number.h"
 #include "text/jinja/python_text.h"
 
 namespace amphora::text::jinja {
@@ -30,8 +31,6 @@ std::unexpected<Error> wrong_operands(BinaryOperator op, const Value& left, cons
   return render_error("unsupported operand type(s) for " + std::string(symbol(op)) + ": '" + type_name(left) +
                       "' and '" + type_name(right) + "'");
 }
-
-std::unexpected<Error> integer_overflow() { return render_error("integer does not fit 64 bits"); }
 
 struct Quotient {
   double floor, remainder;
@@ -83,7 +82,7 @@ Result<Value> integer_arithmetic(BinaryOperator op, int64_t a, int64_t b) {
       return Value::integer(result);
     case BinaryOperator::kDivide:
       if (b == 0) return render_error("division by zero");
-      return Value::floating(static_cast<double>(a) / static_cast<double>(b));
+      return Value::floating(divide_integers(a, b));
     case BinaryOperator::kFloorDivide:
     case BinaryOperator::kModulo: {
       if (b == 0)
@@ -225,7 +224,11 @@ Result<Value> apply_binary(Runtime& runtime, BinaryOperator op, const Value& lef
   if (right.is_undefined()) return undefined_error(right);
   if (left.is_integral() && right.is_integral())
     return integer_arithmetic(op, left.as_integer(), right.as_integer());
-  if (left.is_number() && right.is_number()) return float_arithmetic(op, left.as_float(), right.as_float());
+  if (left.is_number() && right.is_number() && (left.is(Kind::kFloat) || right.is(Kind::kFloat))) {
+    AMPHORA_ASSIGN(const double first, to_double(left));
+    AMPHORA_ASSIGN(const double second, to_double(right));
+    return float_arithmetic(op, first, second);
+  }
   if (left.is(Kind::kBigInteger) || right.is(Kind::kBigInteger)) return integer_overflow();
   if (op == BinaryOperator::kAdd) {
     if (left.is_string() && right.is_string()) return add_strings(runtime, left, right);
@@ -244,14 +247,15 @@ Result<Value> apply_binary(Runtime& runtime, BinaryOperator op, const Value& lef
   return wrong_operands(op, left, right);
 }
 
-Result<Value> apply_unary(Runtime& /*runtime*/, UnaryOperator op, const Value& operand) {
+Result<Value> apply_unary(Runtime& runtime, UnaryOperator op, const Value& operand) {
   if (op == UnaryOperator::kNot) return Value::boolean(!is_true(operand));
   if (operand.is_undefined()) return undefined_error(operand);
   const bool is_minus = op == UnaryOperator::kMinus;
   if (operand.is(Kind::kFloat)) return Value::floating(is_minus ? -operand.as_float() : operand.as_float());
-  if (operand.is_integral())
-    return integer_arithmetic(is_minus ? BinaryOperator::kSubtract : BinaryOperator::kAdd, 0,
-                              operand.as_integer());
+  if (operand.is_number()) {
+    Budget* budget = &runtime.budget();
+    return is_minus ? negated(budget, operand) : make_integer(budget, decimal_digits(operand));
+  }
   return render_error(std::string("bad operand type for unary ") + (is_minus ? "-" : "+") + ": '" +
                       type_name(operand) + "'");
 }

@@ -21,6 +21,9 @@ Result<bool> is_less(Budget& budget, const Value& a, const Value& b);
 Result<std::vector<size_t>> sorted_order(Budget& budget, const std::vector<Value>& keys, bool reverse);
 Result<bool> contains(Runtime& runtime, const Value& container, const Value& item);
 
+/// A TypeError if the value can be no key of a dict.
+Status check_hashable(Runtime& runtime, const Value& key);
+
 /// What a `for` walks over. Iterators are used up; the rest stays as it is.
 Result<std::vector<Value>> iterate(Runtime& runtime, const Value& value);
 bool is_iterable(const Value& value);

@@ -185,10 +185,12 @@ Result<Value> filter_sum(Runtime& runtime, const Value& self, Arguments argument
 }
 
 struct ValueHash {
-  size_t operator()(const Value& value) const { return hash_value(value).value_or(0); }
+  Budget* budget;
+  size_t operator()(const Value& value) const { return hash_value(budget, value).value_or(0); }
 };
 struct ValueEqual {
-  bool operator()(const Value& a, const Value& b) const { return equal(nullptr, a, b); }
+  Budget* budget;
+  bool operator()(const Value& a, const Value& b) const { return equal(budget, a, b); }
 };
 
 Result<Value> filter_unique(Runtime& runtime, const Value& self, Arguments arguments) {
@@ -196,12 +198,12 @@ Result<Value> filter_unique(Runtime& runtime, const Value& self, Arguments argum
   AMPHORA_ASSIGN(const AttributePath path, AttributePath::from(runtime, bound.find(1)));
   AMPHORA_ASSIGN(const std::vector<Value> items, iterate(runtime, self));
   AMPHORA_ASSIGN(const auto keys, keys_for(runtime, items, path, bound.flag(0, false)));
-  std::unordered_set<Value, ValueHash, ValueEqual> seen;
+  Budget* budget = &runtime.budget();
+  std::unordered_set<Value, ValueHash, ValueEqual> seen(0, ValueHash{budget}, ValueEqual{budget});
   std::vector<Value> kept;
   for (size_t i = 0; i < items.size(); ++i) {
-    if (!hash_value(keys[i]))
-      return runtime.generator(std::move(kept),
-                               render_error("unhashable type: '" + type_name(keys[i]) + "'").error());
+    if (const Status hashable = check_hashable(runtime, keys[i]); !hashable)
+      return runtime.generator(std::move(kept), hashable.error());
     if (seen.insert(keys[i]).second) kept.push_back(items[i]);
   }
   return runtime.generator(std::move(kept));
@@ -242,7 +244,7 @@ Result<Value> filter_batch(Runtime& runtime, const Value& self, Arguments argume
   if (items.empty()) return runtime.generator({});
   int64_t size = -1;  // what is no number is equal to no length, so that all items are one batch
   if (bound.find(0)->is_number() || bound.find_present(1) != nullptr) {
-    AMPHORA_ASSIGN(size, expect_integer(*bound.find(0)));
+    AMPHORA_ASSIGN(size, expect_clamped_integer(*bound.find(0)));
   }
   // Jinja compares the length with linecount before each item: zero is reached once, by the empty list, and
   // what is below is never reached.
@@ -265,7 +267,7 @@ Result<Value> filter_batch(Runtime& runtime, const Value& self, Arguments argume
 
 Result<Value> filter_slice(Runtime& runtime, const Value& self, Arguments arguments) {
   AMPHORA_ASSIGN(const auto bound, bind_arguments("slice", arguments, {"slices", "fill_with"}, 1));
-  AMPHORA_ASSIGN(const int64_t wanted, expect_integer(*bound.find(0)));
+  AMPHORA_ASSIGN(const int64_t wanted, expect_clamped_integer(*bound.find(0)));
   if (wanted == 0) return render_error("integer division or modulo by zero");
   const auto slices = static_cast<size_t>(std::max<int64_t>(0, wanted));
   AMPHORA_ASSIGN(const std::vector<Value> items, iterate(runtime, self));

@@ -98,7 +98,7 @@ Result<Value> is_identifier(Runtime& runtime, const Value& self, Arguments argum
 
 template <Side kSide>
 Result<Value> strip_text(Runtime& runtime, const Value& self, Arguments arguments) {
-  AMPHORA_ASSIGN(const auto bound, bind_arguments("strip", arguments, {"chars"}));
+  AMPHORA_ASSIGN(const auto bound, bind_positional("strip", arguments, 1));
   std::optional<std::string_view> characters;
   if (const Value* chars = bound.find_present(0)) {
     AMPHORA_ASSIGN(characters, expect_string(*chars, "strip arg"));
@@ -146,7 +146,7 @@ Result<Value> split_text_lines(Runtime& runtime, const Value& self, Arguments ar
 
 template <bool kFromRight>
 Result<Value> partition(Runtime& runtime, const Value& self, Arguments arguments) {
-  AMPHORA_ASSIGN(const auto bound, bind_arguments("partition", arguments, {"sep"}, 1));
+  AMPHORA_ASSIGN(const auto bound, bind_positional("partition", arguments, 1, 1));
   AMPHORA_ASSIGN(const std::string_view separator, expect_string(*bound.find(0), "separator"));
   if (separator.empty()) return render_error("empty separator");
   const std::string_view text = self.text();
@@ -169,7 +169,7 @@ Result<Value> partition(Runtime& runtime, const Value& self, Arguments arguments
 
 template <bool kPrefix>
 Result<Value> remove_affix(Runtime& runtime, const Value& self, Arguments arguments) {
-  AMPHORA_ASSIGN(const auto bound, bind_arguments("removeprefix", arguments, {"affix"}, 1));
+  AMPHORA_ASSIGN(const auto bound, bind_positional("removeprefix", arguments, 1, 1));
   AMPHORA_ASSIGN(const std::string_view affix, expect_string(*bound.find(0), "argument"));
   std::string_view text = self.text();
   if (kPrefix && text.starts_with(affix)) text.remove_prefix(affix.size());
@@ -193,7 +193,7 @@ Result<Window> window_of(const Value& self, const BoundArguments& bound) {
   for (const auto& [index, edge] : {std::pair(size_t{1}, &start), std::pair(size_t{2}, &end)}) {
     const Value* value = bound.find_present(index);
     if (value == nullptr) continue;
-    AMPHORA_ASSIGN(*edge, expect_integer(*value));
+    AMPHORA_ASSIGN(*edge, expect_clamped_integer(*value));
     if (*edge < 0) *edge = std::max<int64_t>(0, *edge + size);
   }
   if (start > size || start > end) return Window{{}, 0, false};
@@ -210,7 +210,7 @@ Result<Window> window_of(const Value& self, const BoundArguments& bound) {
 
 template <bool kFromRight, bool kMustExist>
 Result<Value> find_text(Runtime& runtime, const Value& self, Arguments arguments) {
-  AMPHORA_ASSIGN(const auto bound, bind_arguments("find", arguments, {"sub", "start", "end"}, 1));
+  AMPHORA_ASSIGN(const auto bound, bind_positional("find", arguments, 3, 1));
   AMPHORA_ASSIGN(const std::string_view part, expect_string(*bound.find(0), "argument"));
   AMPHORA_ASSIGN(const Window window, window_of(self, bound));
   runtime.budget().spend_bytes(2 * self.text().size());
@@ -225,7 +225,7 @@ Result<Value> find_text(Runtime& runtime, const Value& self, Arguments arguments
 }
 
 Result<Value> count_text(Runtime& runtime, const Value& self, Arguments arguments) {
-  AMPHORA_ASSIGN(const auto bound, bind_arguments("count", arguments, {"sub", "start", "end"}, 1));
+  AMPHORA_ASSIGN(const auto bound, bind_positional("count", arguments, 3, 1));
   AMPHORA_ASSIGN(const std::string_view part, expect_string(*bound.find(0), "argument"));
   AMPHORA_ASSIGN(const Window window, window_of(self, bound));
   runtime.budget().spend_bytes(self.text().size());
@@ -240,8 +240,7 @@ Result<Value> count_text(Runtime& runtime, const Value& self, Arguments argument
 
 template <bool kPrefix>
 Result<Value> has_affix(Runtime& runtime, const Value& self, Arguments arguments) {
-  AMPHORA_ASSIGN(const auto bound, bind_arguments(kPrefix ? "startswith" : "endswith", arguments,
-                                                  {"affix", "start", "end"}, 1));
+  AMPHORA_ASSIGN(const auto bound, bind_positional(kPrefix ? "startswith" : "endswith", arguments, 3, 1));
   AMPHORA_ASSIGN(const Window window, window_of(self, bound));
   const Value& affix = *bound.find(0);
   const auto matches = [&](std::string_view text) {
@@ -265,29 +264,36 @@ Result<Value> has_affix(Runtime& runtime, const Value& self, Arguments arguments
 
 // ---- Composition
 
-// Text that is put into Markup is escaped first, unless it is Markup itself.
-std::string for_insertion(const Value& self, const Value& inserted) {
-  return self.is_markup() && !inserted.is_markup() ? escape_html(inserted.text())
-                                                   : std::string(inserted.text());
+// Markup takes any value, and escapes its text unless that is Markup itself; other strings take strings.
+Result<std::string> for_insertion(Runtime& runtime, const Value& self, const Value& inserted,
+                                  std::string_view what) {
+  if (self.is_markup() && !inserted.is_markup()) {
+    AMPHORA_ASSIGN(const std::string text, to_str(runtime.budget(), inserted));
+    if (!runtime.budget().allows(5 * text.size())) return runtime.budget().error();
+    return escape_html(text);
+  }
+  AMPHORA_ASSIGN(const std::string_view text, expect_string(inserted, what));
+  return std::string(text);
 }
 
 Result<Value> replace_text(Runtime& runtime, const Value& self, Arguments arguments) {
-  AMPHORA_ASSIGN(const auto bound, bind_arguments("replace", arguments, {"old", "new", "count"}, 2));
+  AMPHORA_ASSIGN(const auto bound, bind_positional("replace", arguments, 3, 2));
   AMPHORA_ASSIGN(const std::string_view before, expect_string(*bound.find(0), "replace() argument 1"));
-  AMPHORA_TRY(expect_string(*bound.find(1), "replace() argument 2"));
+  AMPHORA_ASSIGN(const std::string after,
+                 for_insertion(runtime, self, *bound.find(1), "replace() argument 2"));
   int64_t limit = -1;
   if (const Value* count = bound.find(2)) {
     AMPHORA_ASSIGN(limit, expect_integer(*count));
   }
   runtime.budget().spend_bytes(4 * self.text().size());
   TextBuilder out(&runtime.budget());
-  append_replaced(out, self.text(), before, for_insertion(self, *bound.find(1)), limit);
+  append_replaced(out, self.text(), before, after, limit);
   AMPHORA_TRY(runtime.budget().status());
   return same_markup(runtime, out.take(), self);
 }
 
 Result<Value> join_text(Runtime& runtime, const Value& self, Arguments arguments) {
-  AMPHORA_ASSIGN(const auto bound, bind_arguments("join", arguments, {"iterable"}, 1));
+  AMPHORA_ASSIGN(const auto bound, bind_positional("join", arguments, 1, 1));
   AMPHORA_ASSIGN(const std::vector<Value> items, iterate(runtime, *bound.find(0)));
   TextBuilder out(&runtime.budget());
   for (size_t i = 0; i < items.size() && out.ok(); ++i) {
@@ -316,12 +322,11 @@ enum class Alignment : uint8_t { kLeft, kRight, kCenter };
 
 template <Alignment kAlignment>
 Result<Value> justify(Runtime& runtime, const Value& self, Arguments arguments) {
-  AMPHORA_ASSIGN(const auto bound, bind_arguments("ljust", arguments, {"width", "fillchar"}, 1));
+  AMPHORA_ASSIGN(const auto bound, bind_positional("ljust", arguments, 2, 1));
   AMPHORA_ASSIGN(const int64_t width, expect_integer(*bound.find(0)));
   std::string fill = " ";
   if (const Value* fill_value = bound.find(1)) {
-    AMPHORA_TRY(expect_string(*fill_value, "The fill character"));
-    fill = for_insertion(self, *fill_value);
+    AMPHORA_ASSIGN(fill, for_insertion(runtime, self, *fill_value, "The fill character"));
   }
   if (count_code_points(fill) != 1)
     return render_error("The fill character must be exactly one character long");
@@ -341,7 +346,7 @@ Result<Value> justify(Runtime& runtime, const Value& self, Arguments arguments) 
 }
 
 Result<Value> fill_with_zeros(Runtime& runtime, const Value& self, Arguments arguments) {
-  AMPHORA_ASSIGN(const auto bound, bind_arguments("zfill", arguments, {"width"}, 1));
+  AMPHORA_ASSIGN(const auto bound, bind_positional("zfill", arguments, 1, 1));
   AMPHORA_ASSIGN(const int64_t width, expect_integer(*bound.find(0)));
   std::string_view text = self.text();
   const int64_t missing =

@@ -31,7 +31,7 @@ bool is_exactly_true(const Value& value) { return value.is(Kind::kBool) && value
 bool is_exactly_false(const Value& value) { return value.is(Kind::kBool) && !value.as_bool(); }
 bool is_integer(const Value& value) { return value.is(Kind::kInteger) || value.is(Kind::kBigInteger); }
 bool is_float(const Value& value) { return value.is(Kind::kFloat); }
-bool is_number(const Value& value) { return value.is_number() || value.is(Kind::kBigInteger); }
+bool is_number(const Value& value) { return value.is_number(); }
 bool is_string(const Value& value) { return value.is_string(); }
 bool is_mapping(const Value& value) { return value.is(Kind::kDict); }
 bool is_escaped(const Value& value) { return value.is_markup(); }
@@ -86,25 +86,21 @@ Result<Value> is_same(Runtime& /*runtime*/, const Value& self, Arguments argumen
   AMPHORA_ASSIGN(const auto bound, bind_arguments("sameas", arguments, {"other"}, 1));
   const Value& other = *bound.find(0);
   if (self.kind() != other.kind()) return Value::boolean(false);
+  if (self.is(Kind::kTuple) && self.items().empty()) return Value::boolean(other.items().empty());
   if (self.object() || other.object()) return Value::boolean(self.object() == other.object());
   return Value::boolean(equal(nullptr, self, other));
 }
 
 // The names of filters and tests are keys of a dict.
-Status check_hashable(const Value& name) {
-  if (!hash_value(name)) return render_error("unhashable type: '" + type_name(name) + "'");
-  return {};
-}
-
-Result<Value> is_filter(Runtime& /*runtime*/, const Value& self, Arguments arguments) {
+Result<Value> is_filter(Runtime& runtime, const Value& self, Arguments arguments) {
   AMPHORA_TRY(bind_arguments("filter", arguments, {}));
-  AMPHORA_TRY(check_hashable(self));
+  AMPHORA_TRY(check_hashable(runtime, self));
   return Value::boolean(self.is_string() && find_filter(self.text()) != nullptr);
 }
 
-Result<Value> is_test(Runtime& /*runtime*/, const Value& self, Arguments arguments) {
+Result<Value> is_test(Runtime& runtime, const Value& self, Arguments arguments) {
   AMPHORA_TRY(bind_arguments("test", arguments, {}));
-  AMPHORA_TRY(check_hashable(self));
+  AMPHORA_TRY(check_hashable(runtime, self));
   return Value::boolean(self.is_string() && find_test(self.text()) != nullptr);
 }
 

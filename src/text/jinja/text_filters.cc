@@ -38,7 +38,9 @@ Result<Value> filter_capitalize(Runtime& runtime, const Value& self, Arguments a
   return call_method(runtime, self, "capitalize", arguments);
 }
 Result<Value> filter_trim(Runtime& runtime, const Value& self, Arguments arguments) {
-  return call_method(runtime, self, "strip", arguments);
+  AMPHORA_ASSIGN(const auto bound, bind_arguments("trim", arguments, {"chars"}));
+  const Value* characters = bound.find(0);
+  return call_method(runtime, self, "strip", CallArguments{{characters ? *characters : Value()}, {}});
 }
 
 Result<Value> filter_center(Runtime& runtime, const Value& self, Arguments arguments) {
@@ -158,10 +160,10 @@ Result<Value> filter_truncate(Runtime& runtime, const Value& self, Arguments arg
                  bind_arguments("truncate", arguments, {"length", "killwords", "end", "leeway"}));
   int64_t length = 255, leeway = 5;
   if (const Value* value = bound.find(0)) {
-    AMPHORA_ASSIGN(length, expect_integer(*value));
+    AMPHORA_ASSIGN(length, expect_clamped_integer(*value));
   }
   if (const Value* value = bound.find_present(3)) {
-    AMPHORA_ASSIGN(leeway, expect_integer(*value));
+    AMPHORA_ASSIGN(leeway, expect_clamped_integer(*value));
   }
   const Value end = bound.find(2) == nullptr ? runtime.string("...") : *bound.find(2);
   // An undefined one counts as empty, and is an error only where something is cut.

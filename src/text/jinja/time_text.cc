@@ -160,7 +160,7 @@ class TimeFormatter {
 Result<std::string> format_time(Budget& budget, int64_t unix_seconds, std::string_view format) {
   AMPHORA_ASSIGN(const Moment moment, moment_of(unix_seconds));
   TimeFormatter formatter(budget, unix_seconds, moment);
-  formatter.append_all(format);
+  formatter.append_all(format.substr(0, format.find('\0')));  // Python hands it to C
   AMPHORA_TRY(budget.status());
   return formatter.take();
 }

@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "text/jinja/code_points.h"
+#include "text/jinja/number.h"
 
 namespace amphora::text::jinja {
 namespace {
@@ -104,12 +105,12 @@ DictObject::DictObject(Budget* budget, std::vector<Entry> all)
     : Object(budget, all.size() * 3 * sizeof(Entry), deepest_entry(all) + 1, any_entry_quotes(all)) {
   if (budget != nullptr) budget->spend(all.size());
   entries.reserve(all.size());
-  for (Entry& entry : all) insert(std::move(entry));
+  for (Entry& entry : all) insert(budget, std::move(entry));
 }
 
-void DictObject::insert(Entry entry) {
-  const uint64_t hash = hash_value(entry.first).value_or(0);
-  if (const auto index = find_index(entry.first, hash)) {
+void DictObject::insert(Budget* budget, Entry entry) {
+  const uint64_t hash = hash_value(budget, entry.first).value_or(0);
+  if (const auto index = find_index(budget, entry.first, hash)) {
     entries[*index].second = std::move(entry.second);
     return;
   }
@@ -117,21 +118,22 @@ void DictObject::insert(Entry entry) {
   entries.push_back(std::move(entry));
 }
 
-std::optional<size_t> DictObject::find_index(const Value& key, uint64_t hash) const {
+std::optional<size_t> DictObject::find_index(Budget* budget, const Value& key, uint64_t hash) const {
   const auto [first, last] = index_.equal_range(hash);
   for (auto it = first; it != last; ++it)
-    if (equal(nullptr, entries[it->second].first, key)) return it->second;
+    if (equal(budget, entries[it->second].first, key)) return it->second;
   return std::nullopt;
 }
 
-const Value* DictObject::find(const Value& key) const {
-  const auto hash = hash_value(key);
+const Value* DictObject::find(Budget* budget, const Value& key) const {
+  const auto hash = hash_value(budget, key);
   if (!hash) return nullptr;
-  const auto index = find_index(key, *hash);
+  const auto index = find_index(budget, key, *hash);
   return index ? &entries[*index].second : nullptr;
 }
 
-const Value* DictObject::find(std::string_view key) const {
+const Value* DictObject::find(Budget* budget, std::string_view key) const {
+  if (budget != nullptr) budget->spend_bytes(2 * key.size());
   const auto [first, last] = index_.equal_range(std::hash<std::string_view>{}(key));
   for (auto it = first; it != last; ++it) {
     const auto& [stored, value] = entries[it->second];
@@ -283,7 +285,8 @@ bool is_callable(const Value& value) {
   }
 }
 
-std::optional<uint64_t> hash_value(const Value& value) {
+std::optional<uint64_t> hash_value(Budget* budget, const Value& value) {
+  if (budget != nullptr && !budget->ok()) return 0;
   switch (value.kind()) {
     case Kind::kNone: return 1;
     case Kind::kUndefined: return 2;
@@ -295,12 +298,20 @@ std::optional<uint64_t> hash_value(const Value& value) {
         return std::hash<int64_t>{}(static_cast<int64_t>(number));
       return std::hash<double>{}(number);
     }
-    case Kind::kBigInteger: return std::hash<std::string>{}(value.as<BigIntegerObject>().digits);
-    case Kind::kString: return std::hash<std::string_view>{}(value.text());
+    case Kind::kBigInteger: {
+      const auto number = to_double(value);  // equal to a float at most, then the same key as that
+      if (number && compare_numbers(value, Value::floating(*number)) == 0)
+        return std::hash<double>{}(*number);
+      return std::hash<std::string>{}(value.as<BigIntegerObject>().digits);
+    }
+    case Kind::kString:
+      if (budget != nullptr) budget->spend_bytes(value.text().size());
+      return std::hash<std::string_view>{}(value.text());
     case Kind::kTuple: {
       uint64_t hash = 3;
+      if (budget != nullptr) budget->spend(value.items().size());
       for (const Value& item : value.items()) {
-        const auto item_hash = hash_value(item);
+        const auto item_hash = hash_value(budget, item);
         if (!item_hash) return std::nullopt;
         hash = mix(hash, *item_hash);
       }
@@ -316,20 +327,6 @@ std::optional<uint64_t> hash_value(const Value& value) {
   }
 }
 
-std::optional<int> compare_numbers(const Value& a, const Value& b) {
-  // A long double holds every int64_t and every double where its mantissa has 64 bits; where it is a double,
-  // only integers beyond 2^53 compared with floats lose exactness.
-  if (a.is_integral() && b.is_integral())
-    return a.as_integer() < b.as_integer() ? -1 : a.as_integer() > b.as_integer() ? 1 : 0;
-  const auto widened = [](const Value& value) {
-    return value.is(Kind::kFloat) ? static_cast<long double>(value.as_float())
-                                  : static_cast<long double>(value.as_integer());
-  };
-  const long double left = widened(a), right = widened(b);
-  if (std::isnan(left) || std::isnan(right)) return std::nullopt;
-  return left < right ? -1 : left > right ? 1 : 0;
-}
-
 bool equal(Budget* budget, const Value& a, const Value& b) {
   if (budget != nullptr) {
     budget->spend(1);
@@ -340,7 +337,6 @@ bool equal(Budget* budget, const Value& a, const Value& b) {
   switch (a.kind()) {
     case Kind::kNone:
     case Kind::kUndefined: return true;
-    case Kind::kBigInteger: return a.as<BigIntegerObject>().digits == b.as<BigIntegerObject>().digits;
     case Kind::kString:
       if (budget != nullptr) budget->spend_bytes(std::min(a.text().size(), b.text().size()));
       return a.text() == b.text();
@@ -356,7 +352,7 @@ bool equal(Budget* budget, const Value& a, const Value& b) {
       const DictObject &left = a.dict(), &right = b.dict();
       if (left.entries.size() != right.entries.size()) return false;
       for (const auto& [key, value] : left.entries) {
-        const Value* other = right.find(key);
+        const Value* other = right.find(budget, key);
         if (other == nullptr || !equal(budget, value, *other)) return false;
       }
       return true;

@@ -26,8 +26,7 @@ enum class Kind : uint8_t {
   kUndefined,
   kBool,
   kInteger,
-  kBigInteger,  ///< an integer of the input that does not fit 64 bits: can be shown and compared, not
-                ///< computed with
+  kBigInteger,  ///< an integer that does not fit 64 bits (see number.h)
   kFloat,
   kString,
   kList,
@@ -79,12 +78,14 @@ class Value {
   bool is_undefined() const { return kind_ == Kind::kUndefined; }
   bool is_string() const { return kind_ == Kind::kString; }
   bool is_list_or_tuple() const { return kind_ == Kind::kList || kind_ == Kind::kTuple; }
-  /// bool, int or float (a bool is an int in Python).
-  bool is_number() const { return kind_ == Kind::kBool || kind_ == Kind::kInteger || kind_ == Kind::kFloat; }
+  /// bool, int of any size or float (a bool is an int in Python).
+  bool is_number() const { return is_integral() || kind_ == Kind::kBigInteger || kind_ == Kind::kFloat; }
+  /// bool or int of 64 bits.
   bool is_integral() const { return kind_ == Kind::kBool || kind_ == Kind::kInteger; }
 
   bool as_bool() const { return integer_ != 0; }
   int64_t as_integer() const { return integer_; }  ///< of an integral value
+  /// Of an integral value or a float; to_double() takes any number.
   double as_float() const { return kind_ == Kind::kFloat ? float_ : static_cast<double>(integer_); }
   std::string_view text() const;            ///< of a string
   bool is_markup() const;                   ///< a string marked as safe HTML
@@ -131,13 +132,14 @@ struct DictObject : Object {
   /// Later entries with an equal key replace earlier ones in place, as in a dict display. All keys must be
   /// hashable.
   DictObject(Budget* budget, std::vector<Entry> entries);
-  const Value* find(const Value& key) const;
-  const Value* find(std::string_view key) const;
+  /// Spends steps for the key's hash and comparison.
+  const Value* find(Budget* budget, const Value& key) const;
+  const Value* find(Budget* budget, std::string_view key) const;
   std::vector<Entry> entries;
 
  private:
-  void insert(Entry entry);
-  std::optional<size_t> find_index(const Value& key, uint64_t hash) const;
+  void insert(Budget* budget, Entry entry);
+  std::optional<size_t> find_index(Budget* budget, const Value& key, uint64_t hash) const;
   std::unordered_multimap<uint64_t, size_t> index_;
 };
 
@@ -179,14 +181,16 @@ struct NamespaceObject : Object {
 
 struct UndefinedObject : Object {
   UndefinedObject(Budget* budget, std::string text)
-      : Object(budget, sizeof(UndefinedObject)), message(std::move(text)) {}
+      : Object(budget, sizeof(UndefinedObject) + text.size()), message(std::move(text)) {
+    if (budget != nullptr) budget->spend_bytes(message.size());
+  }
   std::string message;  ///< what an attempt to use it says
 };
 
 struct BigIntegerObject : Object {
   BigIntegerObject(Budget* budget, std::string text)
-      : Object(budget, sizeof(BigIntegerObject)), digits(std::move(text)) {}
-  std::string digits;
+      : Object(budget, sizeof(BigIntegerObject) + text.size()), digits(std::move(text)) {}
+  std::string digits;  ///< decimal, after a '-' if it is negative; no leading zeros
 };
 
 struct CyclerObject : Object {
@@ -241,14 +245,12 @@ std::string type_name(const Value& value);
 bool is_true(const Value& value);
 /// Python's callable(value).
 bool is_callable(const Value& value);
-/// Python's hash; empty for unhashable values. Equal values have equal hashes.
-std::optional<uint64_t> hash_value(const Value& value);
+/// Python's hash; empty for unhashable values. Equal values have equal hashes. Spends steps; a meaningless
+/// hash once the budget is exceeded.
+std::optional<uint64_t> hash_value(Budget* budget, const Value& value);
 /// Python's ==. Spends steps; false once the budget is exceeded.
 bool equal(Budget* budget, const Value& a, const Value& b);
 /// Python's len(); empty where that is a TypeError.
 std::optional<uint64_t> length_of(const Value& value);
-/// Exact order of an integer or float against another: negative, zero, positive; empty if a NaN is among
-/// them.
-std::optional<int> compare_numbers(const Value& a, const Value& b);
 
 }  // namespace amphora::text::jinja
