@@ -6,6 +6,8 @@
 #include <cmath>
 #include <limits>
 
+#include "package/limits.h"
+
 namespace amphora::package {
 namespace {
 
@@ -92,6 +94,50 @@ const gguf::Array* MetadataReader::read_array(std::string_view key, gguf::ValueT
   const gguf::Array* array = find_array(key, element_type);
   if (array == nullptr) require(key);
   return array;
+}
+
+std::optional<uint32_t> MetadataReader::find_uniform(std::string_view key) {
+  const gguf::Value* value = find(key);
+  const gguf::Array* array = value != nullptr ? value->as_array() : nullptr;
+  if (array == nullptr) return find_integer(key);
+  if (!gguf::is_integer(array->element_type) || array->count == 0) {
+    reject(key, "wanted an integer or an array of integers");
+    return std::nullopt;
+  }
+  const auto first = array->integer_at(0);
+  for (uint64_t i = 1; i < array->count; ++i)
+    if (array->integer_at(i) != first) {
+      reject(key, "layers of different sizes are not supported", Fault::kUnsupported);
+      return std::nullopt;
+    }
+  if (!first || *first < 0 || *first > kMaxDimension) {
+    reject(key, "the array's value is out of range");
+    return std::nullopt;
+  }
+  return static_cast<uint32_t>(*first);
+}
+
+uint32_t MetadataReader::read_uniform(std::string_view key) {
+  const auto value = find_uniform(key);
+  return value ? *value : read_integer(key);
+}
+
+const gguf::Array* MetadataReader::find_layer_flags(std::string_view key, uint32_t layers) {
+  const gguf::Value* value = find(key);
+  if (value == nullptr) return nullptr;
+  const gguf::Array* flags = value->as_array();
+  if (flags != nullptr && flags->element_type == gguf::ValueType::kBool && flags->count == layers)
+    return flags;
+  reject(key, fmt::format("wanted an array of bool with {} elements, one for each layer", layers));
+  return nullptr;
+}
+
+uint32_t MetadataReader::in_range(std::string_view key, uint32_t value, uint32_t limit) {
+  if (!ok()) return value;
+  if (value == 0) reject(key, "0 is not possible");
+  if (value > limit)
+    reject(key, fmt::format("{} is more than the limit of {}", value, limit), Fault::kRefused);
+  return value;
 }
 
 void MetadataReader::reject(std::string_view key, std::string message, Fault fault) {

@@ -33,6 +33,14 @@ class MetadataReader {
   double read_float(std::string_view key);
   const gguf::Array* read_array(std::string_view key, gguf::ValueType element_type);
 
+  /// A number that may also be given for each layer: all must be equal, else kUnsupported.
+  std::optional<uint32_t> find_uniform(std::string_view key);
+  uint32_t read_uniform(std::string_view key);
+  /// An array of bool with one element for each of `layers` layers, or null.
+  const gguf::Array* find_layer_flags(std::string_view key, uint32_t layers);
+  /// A number from 1 to `limit`; more is kRefused. `value` is that of the key or stands in for it.
+  uint32_t in_range(std::string_view key, uint32_t value, uint32_t limit);
+
   /// The value whatever its type, or null.
   const gguf::Value* find(std::string_view key);
   /// Records a fault of the key's value ("Metadata"), unless there is one already.

@@ -16,6 +16,7 @@
 #include "base/testing/test_data.h"
 #include "crypto/hash64.h"
 #include "package/gguf_testing.h"
+#include "package/testing/model_folder.h"
 
 namespace amphora {
 namespace {
@@ -24,21 +25,11 @@ using gguf::testing::GgufBuilder;
 using ::testing::Each;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using testing::open_gguf;
 using testing::small_gguf;
 using testing::TemporaryFolder;
 using testing::test_data;
-
-Result<std::shared_ptr<const Package>> open(const GgufBuilder& builder) {
-  const TemporaryFolder folder;  // the mapping outlives the name
-  EXPECT_TRUE(write_file(folder / "model.gguf", as_bytes(builder.file())));
-  return open_gguf_package(folder / "model.gguf");
-}
-
-std::vector<float> values_of(const PackageTensor& tensor) {
-  std::vector<float> values(tensor.elements());
-  EXPECT_TRUE(tensor.read(0, values)) << tensor.name;
-  return values;
-}
+using testing::values_of;
 
 /// To f16 and back as the reference does it: its subnormals are rounded half up.
 float through_half(float value) {
@@ -79,7 +70,7 @@ TEST(GgufPackage, HoldsWhatTheReferenceImports) {
 }
 
 TEST(GgufPackage, ReadsAnyRangeOfPermutedRows) {
-  const auto package = open(small_gguf("llama"));
+  const auto package = open_gguf(small_gguf("llama"));
   ASSERT_TRUE(package) << package.error().message;
   const PackageTensor* query = (*package)->find("model.layers.0.self_attn.q_proj.weight");
   ASSERT_NE(query, nullptr);
@@ -101,14 +92,14 @@ TEST(GgufPackage, ReadsAnyRangeOfPermutedRows) {
   EXPECT_EQ(value->dtype, DType::kF32);
   EXPECT_EQ(value->stored.size(), value->stored_bytes);
   // qwen2 stores the rows as they are
-  const auto qwen = open(small_gguf("qwen2"));
+  const auto qwen = open_gguf(small_gguf("qwen2"));
   ASSERT_TRUE(qwen) << qwen.error().message;
   EXPECT_EQ((*qwen)->find("model.layers.0.self_attn.q_proj.weight")->dtype, DType::kF32);
   EXPECT_EQ(values_of(*(*qwen)->find("model.layers.0.self_attn.q_proj.weight"))[8], 3 + 8.0f / 64);
 }
 
 TEST(GgufPackage, TakesTheOneOutOfGemmasNorms) {
-  const auto package = open(small_gguf("gemma3"));
+  const auto package = open_gguf(small_gguf("gemma3"));
   ASSERT_TRUE(package) << package.error().message;
   for (const char* name :
        {"model.norm.weight", "model.layers.6.input_layernorm.weight",
@@ -120,7 +111,7 @@ TEST(GgufPackage, TakesTheOneOutOfGemmasNorms) {
     EXPECT_THAT(values_of(*norm), Each(0.5f)) << name;
     EXPECT_EQ(norm->dtype, std::nullopt) << name;  // its stored bytes are not its values
   }
-  const auto qwen = open(small_gguf("qwen3"));
+  const auto qwen = open_gguf(small_gguf("qwen3"));
   ASSERT_TRUE(qwen) << qwen.error().message;
   EXPECT_THAT(values_of(*(*qwen)->find("model.layers.1.self_attn.q_norm.weight")), Each(1.5f));
   EXPECT_THAT(values_of(*(*qwen)->find("model.layers.1.post_attention_layernorm.weight")), Each(1.5f));
@@ -129,7 +120,7 @@ TEST(GgufPackage, TakesTheOneOutOfGemmasNorms) {
 TEST(GgufPackage, ConsumesRopeFactors) {
   GgufBuilder builder = small_gguf("llama");
   builder.add_f32_tensor("rope_freqs.weight", {2}, {1, 32});
-  const auto package = open(builder);
+  const auto package = open_gguf(builder);
   ASSERT_TRUE(package) << package.error().message;
   EXPECT_THAT((*package)->spec.rope_freq_factors, ElementsAre(1, 32));
   EXPECT_EQ((*package)->find("rope_freqs.weight"), nullptr);
@@ -141,7 +132,7 @@ TEST(GgufPackage, RefusesTensorsThatHaveNoPlace) {
         "blk.0.post_ffw_norm.weight", "rope_factors_long.weight", "v.patch_embd.weight", "blk.0."}) {
     GgufBuilder builder = small_gguf("llama");
     builder.add_f32_tensor(name, {1}, {0});
-    const auto package = open(builder);
+    const auto package = open_gguf(builder);
     ASSERT_FALSE(package) << name;
     EXPECT_EQ(package.error().fault, Fault::kUnsupported) << name;
     EXPECT_EQ(package.error().place, name);
@@ -152,31 +143,31 @@ TEST(GgufPackage, RefusesTensorsThatHaveNoPlace) {
 TEST(GgufPackage, RefusesWhatIsMissingOrMisshapen) {
   for (const char* name :
        {"output_norm.weight", "blk.1.attn_v.weight", "blk.0.ffn_norm.weight", "token_embd.weight"}) {
-    const auto package = open(small_gguf("llama", name));
+    const auto package = open_gguf(small_gguf("llama", {name}));
     ASSERT_FALSE(package) << name;
     EXPECT_EQ(package.error().code, "Missing") << name;
     EXPECT_EQ(package.error().place, name);
   }
   GgufBuilder builder = small_gguf("llama");
   builder.tensors[3].dimensions = {16, 4};
-  EXPECT_THAT(open(builder).error().message,
+  EXPECT_THAT(open_gguf(builder).error().message,
               HasSubstr("blk.0.attn_q.weight has the shape [4, 16], wanted [8, 8]"));
-  GgufBuilder encoded = small_gguf("llama", "blk.1.ffn_down.weight");
+  GgufBuilder encoded = small_gguf("llama", {"blk.1.ffn_down.weight"});
   encoded.add_tensor("blk.1.ffn_down.weight", {256, 1}, 19, ByteVector(50));  // IQ1_S
-  EXPECT_THAT(open(encoded).error().message, HasSubstr("blk.1.ffn_down.weight"));
+  EXPECT_THAT(open_gguf(encoded).error().message, HasSubstr("blk.1.ffn_down.weight"));
 }
 
 TEST(GgufPackage, RefusesOneFileOfASplitModel) {
   GgufBuilder builder = small_gguf("llama");
   builder.add_u32("split.count", 3);
-  const auto package = open(builder);
+  const auto package = open_gguf(builder);
   ASSERT_FALSE(package);
   EXPECT_EQ(package.error().fault, Fault::kUnsupported);
   EXPECT_THAT(package.error().message, HasSubstr("split over 3 files"));
 }
 
 TEST(GgufPackage, SaysWhenThereIsNoVocabulary) {
-  const auto package = open(small_gguf("qwen2"));
+  const auto package = open_gguf(small_gguf("qwen2"));
   ASSERT_TRUE(package) << package.error().message;
   EXPECT_TRUE((*package)->tokenizer_json.empty());
   EXPECT_THAT((*package)->notes, ElementsAre(HasSubstr("no vocabulary")));

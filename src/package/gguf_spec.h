@@ -15,6 +15,12 @@ struct GgufModel {
   const GgufArchitecture* architecture = nullptr;
   ModelSpec spec;
   std::vector<std::string> notes;  ///< keys of the architecture that have no meaning here
+
+  // What the specification of a model has no place for, since the tensors say it.
+  uint32_t predictor_layers = 0;    ///< blocks behind the spec's layers that predict further tokens
+  uint32_t dense_layers = 0;        ///< leading layers that are no mixtures
+  bool dense_layers_known = false;  ///< else every layer's tensors tell whether it is one
+  float residual_scale = 1;         ///< multiplies what a branch adds
 };
 
 /// Reads and checks `general.architecture` and the keys under its name; takes the vocabulary's size and
