@@ -166,6 +166,10 @@ struct Package {
   json::Value header;      ///< a CMF source's header, whose unknown keys a rewrite keeps; else null
   /// Set if no model can run from this package: the sentence says why and what to do ("a skill file: …").
   std::optional<std::string> not_runnable;
+  /// Which model this is: hash64 of a CMF file's directory as its envelope records it; of a set, hash64 of
+  /// its files' hashes in shard order, each a little-endian u64. Absent for other containers and if a file
+  /// records none.
+  std::optional<uint64_t> directory_hash;
   /// Sections of a CMF source, verbatim; empty if absent (docs/formats/cmf.md §5, §7).
   Bytes masks, index;
   bool loop_masks = false;         ///< the FFN rows of the masks are per visit

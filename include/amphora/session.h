@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <filesystem>
 #include <functional>
 #include <map>
 #include <memory>
@@ -117,6 +118,21 @@ class Session {
  private:
   std::unique_ptr<Impl> impl_;
 };
+
+/// kRefused if the sessions of this model cannot be saved: it does not come from CMF files that record the
+/// hashes of their directories, to which a saved state is bound.
+Status check_state(const Model& model);
+
+/// Writes what the session holds (ids, keys and values, recurrent state, the place of mark()) to a file of
+/// the format in docs/formats/state.md, which appears whole or not at all. What a truncate() has made
+/// unusable is run again first. Errors: those of check_state(), and kIo.
+Status save_state(Session& session, const std::filesystem::path& path);
+
+/// Replaces what the session holds by a saved state; from then on it gives the bits of the session that was
+/// saved. kRefused (code OtherModel, OtherSettings or Context) if that was a session of another model, cache
+/// type, numerics or restriction, or is longer than this one's context; kTruncated and kCorrupt for damage,
+/// kUnsupported for a newer version, each with its place and offset. After an error the session is unchanged.
+Status load_state(Session& session, const std::filesystem::path& path);
 
 /// How the next token is chosen. Applied in this order: repeat penalty, temperature, top-k, top-p, min-p,
 /// draw. Neutral values switch a step off.

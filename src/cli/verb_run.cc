@@ -23,7 +23,7 @@ using Clock = std::chrono::steady_clock;
 struct Arguments {
   SessionArguments session;
   std::optional<std::string> prompt;  // an empty one is a prompt too
-  std::string prompt_file, system, chat_template, seed;
+  std::string prompt_file, system, chat_template, seed, save_state, load_state;
   std::vector<std::string> stop;
   bool raw = false, verify = false, stats = false, parse_special = false, ignore_eos = false;
   std::optional<uint32_t> max_tokens, drafts;
@@ -85,6 +85,17 @@ Status check_before_running(const Arguments& arguments) {
   for (const cmf::CmfFile& file : set.files())
     if (set.path_of(file) != named) AMPHORA_TRY(check_file(set.path_of(file)));
   return {};
+}
+
+// Whether the state can be saved is asked before the work that is to be saved.
+Status take_up_state(const Arguments& arguments, Session& session) {
+  if (!arguments.save_state.empty()) {
+    AMPHORA_TRY(check_state(session.model()));
+    std::error_code ignored;
+    if (std::filesystem::equivalent(arguments.save_state, arguments.session.model, ignored))
+      return fail(Fault::kUsage, "--save-state names the model itself");
+  }
+  return arguments.load_state.empty() ? Status{} : load_state(session, arguments.load_state);
 }
 
 // The template that the user names, or the model's own. A file without one runs raw, and says so.
@@ -251,6 +262,7 @@ Result<int> run(const Arguments& arguments, const Globals& globals) {
   AMPHORA_ASSIGN(const std::optional<uint64_t> seed, parse_seed(arguments.seed));
   if (arguments.verify) AMPHORA_TRY(check_before_running(arguments));
   AMPHORA_ASSIGN(runner.loaded, load_model(globals, arguments.session));
+  AMPHORA_TRY(take_up_state(arguments, *runner.loaded.session));
   AMPHORA_ASSIGN(runner.vocabulary, Vocabulary::load(runner.loaded.package));
   AMPHORA_ASSIGN(runner.chat, choose_chat_format(runner, needs_chat));
   if (runner.chat && arguments.parse_special)
@@ -265,6 +277,7 @@ Result<int> run(const Arguments& arguments, const Globals& globals) {
   AMPHORA_TRY(check_speculation(runner.options.speculation, *runner.loaded.model));
   AMPHORA_ASSIGN(const int status, needs_chat ? run_chat(runner) : run_once(runner, prompt));
   AMPHORA_TRY(save_route_stats(arguments.session, *runner.loaded.session));
+  if (!arguments.save_state.empty()) AMPHORA_TRY(save_state(*runner.loaded.session, arguments.save_state));
   return status;
 }
 
@@ -303,6 +316,11 @@ Action declare(CLI::App& app, const Globals& globals) {
   app.add_option("--drafts", arguments->drafts, "tokens guessed at a time (default: 2 for mtp, 8 for ngram)")
       ->check(CLI::Range(0u, kMostDrafts));
   app.add_flag("--ignore-eos", arguments->ignore_eos, "go on after the end-of-sequence token");
+  app.add_option("--load-state", arguments->load_state,
+                 "begin with the state in this file: what the prompt has in common with it is not run again")
+      ->check(not_empty());
+  app.add_option("--save-state", arguments->save_state, "write the state to this file at the end")
+      ->check(not_empty());
   app.add_flag("--verify", arguments->verify, "check all of the file's hashes first");
   app.add_flag("--stats", arguments->stats, "tokens, speed and memory on stderr at the end");
   return [arguments, &globals] { return run(*arguments, globals); };

@@ -29,7 +29,10 @@ class Sequence {
   model::Decoder& decoder() { return decoder_; }
   const model::Decoder& decoder() const { return decoder_; }
   const model::SequenceState& state() const { return state_; }
+  std::span<float> recurrent() { return state_.recurrent(); }
   bool long_sequence() const { return long_sequence_; }
+  /// The shortest length to which the ids can be cut without losing what layers with a window need.
+  size_t first_cut() const { return first_cut_; }
 
   /// What a block gave: `count` of the added ids from index `first` on, whose hidden states and logits are
   /// those of the decoder's last block from token `offset` on.
@@ -64,18 +67,20 @@ class Sequence {
   /// Keeps a copy of the state as it is now; without a recurrent state there is nothing to keep.
   void keep(Checkpoint place);
 
-  /// What a saved state consists of besides the keys and values, and its return: see state_file.h.
-  void restore(std::vector<uint32_t> ids, bool long_sequence);
-  /// Runs what a cut has made unusable.
-  void catch_up();
-
- private:
   struct Kept {
     bool used = false;
     size_t position = 0;
     std::vector<float> recurrent;
   };
+  const Kept& kept(Checkpoint place) const { return kept_[static_cast<size_t>(place)]; }
 
+  /// Holds a saved sequence from now on (state_file.h), whose keys, values and recurrent state the caller
+  /// puts into state() and recurrent().
+  void restore(std::vector<uint32_t> ids, bool long_sequence, size_t first_cut, Kept prompt);
+  /// Runs what a cut has made unusable.
+  void catch_up();
+
+ private:
   /// Runs the next ids that the state does not hold.
   void run_block();
   /// LongRoPE turns every position of a sequence with one set of frequencies, chosen by its length: when that
@@ -88,6 +93,7 @@ class Sequence {
   model::SequenceState state_;
   std::vector<uint32_t> ids_;
   size_t run_ = 0;  ///< how many of the ids the state holds
+  size_t first_cut_ = 0;
   bool long_sequence_ = false;
   std::array<Kept, static_cast<size_t>(Checkpoint::kCount)> kept_;
 };

@@ -3,6 +3,8 @@
 
 #include <fmt/format.h>
 
+#include "base/byte_writer.h"
+#include "crypto/hash64.h"
 #include "formats/cmf/cmf_set.h"
 #include "package/arch_json.h"
 #include "package/object_reader.h"
@@ -48,6 +50,16 @@ PackageTensor tensor_of(const cmf::CmfFile& file, const cmf::TensorRecord& recor
   return tensor;
 }
 
+/// See Package::directory_hash.
+std::optional<uint64_t> directory_hash_of(const std::vector<cmf::CmfFile>& files) {
+  ByteWriter hashes;
+  for (const cmf::CmfFile& file : files) {
+    if (file.envelope().directory_hash == 0) return std::nullopt;
+    hashes.write(file.envelope().directory_hash);
+  }
+  return files.size() == 1 ? files.front().envelope().directory_hash : crypto::hash64(hashes.bytes());
+}
+
 void describe_extras(const cmf::CmfFile& first, Package& package) {
   if (const auto& masks = first.masks()) {
     std::string names;
@@ -78,6 +90,7 @@ Result<std::shared_ptr<const Package>> open_cmf_package(const std::filesystem::p
   AMPHORA_ASSIGN(package->tokenizer, decode_tokenizer_config(package->header));
   if (const json::Value* provenance = package->header.find_present("provenance"))
     package->provenance = *provenance;
+  package->directory_hash = directory_hash_of(set.files());
   package->tokenizer_json = first.tokenizer_json();
   package->masks = first.section(cmf::Section::kMasks);
   package->index = first.section(cmf::Section::kIndex);

@@ -1,6 +1,7 @@
 """Generation: sampling, stops, chat, streaming, on tiny models."""
 
 import json
+import struct
 
 import harness
 from harness import DATA
@@ -46,6 +47,36 @@ class Generation(harness.CommandLineTest):
         last = self.lines("--ctx", 16)[-1]
         self.assertEqual(last["finish"], "length")
         self.assertLessEqual(last["prompt_tokens"] + last["tokens"], 17)
+
+    def test_a_saved_state_spares_the_prompt_and_changes_no_answer(self):
+        state, prompt = self.folder / "state", "The old man said that the"
+        ids = self.ok("tokenize", self.model, prompt, "--json").json()["ids"]
+        self.lines("--max-tokens", 0, "--save-state", state, prompt=prompt)
+        content = state.read_bytes()
+        self.assertEqual((content[:8], *struct.unpack_from("<IBBBB", content, 8)), (b"AMPSTATE", 1, 1, 0, 0, 0))
+        self.assertEqual(struct.unpack_from("<Q", content, 40), (len(ids),))
+        self.assertEqual(list(struct.unpack_from(f"<{len(ids)}I", content, 64)), ids)
+
+        longer = prompt + " sea was calm"
+        wanted = self.lines("--max-tokens", 12, prompt=longer)[-1]["text"]
+        for _ in range(2):  # the second time from the state that the first has left, in the same file
+            result = self.ok("run", self.model, "--raw", "-p", longer, "--max-tokens", 12, "--load-state", state,
+                             "--save-state", state, "--stats")
+            self.assertEqual(result.out.decode(), wanted + "\n")
+            self.assertRegex(result.err.decode(), r"prompt \d+ tokens \(\d+ kept\)")
+
+        options = ["run", self.model, "--raw", "-p", prompt, "--max-tokens", 1]
+        self.refused(1, *options, "--load-state", state, "--kv", "q8", words=["f16", "q8", "byte 12"])
+        self.refused(1, *options, "--load-state", state, "--ctx", 8, words=["context 8"])
+        self.refused(3, *options, "--load-state", self.folder / "absent", words=["absent"])
+        self.refused(2, *options, "--save-state", self.model, words=["the model itself"])
+        other = self.converted("llama")
+        self.refused(1, "run", other, "--raw", "-p", "a", "--load-state", state, words=["another model"])
+        self.refused(1, "run", DATA / "base-model", "--raw", "-p", "a", "--save-state", state, words=["convert it"])
+        content = bytearray(state.read_bytes())
+        content[-30] ^= 4
+        state.write_bytes(content)
+        self.refused(1, *options, "--load-state", state, words=["damaged"])
 
     def test_a_model_without_a_template_says_that_it_completes(self):
         result = self.ok("run", self.model, "-p", "The old man", "--max-tokens", 2)
