@@ -12,6 +12,7 @@ namespace {
 using testing::continue_greedily;
 using testing::ids_of;
 using testing::largest_difference;
+using testing::load_decoded;
 using testing::load_model;
 using testing::open_session;
 using testing::read_json;
@@ -29,7 +30,7 @@ class TinyModel : public ::testing::TestWithParam<const char*> {};
 TEST_P(TinyModel, ExactNumericsGiveTheReferencesLogitsIdsAndLikelihood) {
   const auto folder = test_data(GetParam());
   const json::Value golden = read_json(folder / "golden.json");
-  const auto model = load_model(folder);
+  const auto model = load_decoded(folder);
   ASSERT_TRUE(model);
   for (const std::string& name : kernels_that_run_here()) {
     const auto session = open_session(model, {.exact = true, .kernels = name});
@@ -53,7 +54,7 @@ TEST_P(TinyModel, ExactNumericsGiveTheReferencesLogitsIdsAndLikelihood) {
 TEST_P(TinyModel, BlocksAndThreadsDoNotChangeABit) {
   const auto folder = test_data(GetParam());
   const auto ids = ids_of(*read_json(folder / "golden.json").find("prompts")->find("p70")->find("ids"));
-  const auto model = load_model(folder);
+  const auto model = load_decoded(folder);
   ASSERT_TRUE(model);
   for (const bool exact : {false, true}) {
     const auto reference = open_session(model, {.threads = 1, .exact = exact});
@@ -72,13 +73,14 @@ TEST_P(TinyModel, BlocksAndThreadsDoNotChangeABit) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Families, TinyModel,
-                         ::testing::Values("hf/tiny/llama", "hf/tiny/llama_sharded", "hf/tiny/qwen2",
-                                           "hf/tiny/qwen3", "hf/tiny/gemma2", "hf/tiny/gemma3",
-                                           "hf/tiny/mistral", "hf/tiny/phi3"),
-                         [](const auto& instance) {
-                           return std::filesystem::path(instance.param).filename().string();
-                         });
+INSTANTIATE_TEST_SUITE_P(
+    Families, TinyModel,
+    ::testing::Values("hf/tiny/llama", "hf/tiny/llama_sharded", "hf/tiny/qwen2", "hf/tiny/qwen3",
+                      "hf/tiny/gemma2", "hf/tiny/gemma3", "hf/tiny/mistral", "hf/tiny/phi3",
+                      "hf/tiny/qwen2_moe", "hf/tiny/qwen3_moe", "hf/tiny/mixtral", "hf/tiny/qwen3_next",
+                      "hf/tiny/qwen3_5", "hf/tiny/qwen3_5_moe", "hf/tiny/qwen3_5_mtp",
+                      "hf/tiny/qwen3_5_moe_mtp", "hf/tiny/deepseek_v3_mtp", "hf/tiny/glm4_moe_mtp"),
+    [](const auto& instance) { return std::filesystem::path(instance.param).filename().string(); });
 
 TEST(BaseModel, ExactNumericsContinueAsTheReference) {
   const auto folder = test_data("base-model");

@@ -24,6 +24,8 @@ class MtpDrafter {
   void feed();
   /// At most `count` guesses at what follows `next`, the id after the sequence's last.
   std::vector<uint32_t> draft(uint32_t next, size_t count);
+  /// Logits [vocabulary] of the last guess.
+  std::span<const float> last_logits() const { return logits_; }
 
  private:
   size_t width() const;

@@ -70,8 +70,8 @@ kernels::Matrix TensorSource::matrix(const std::string& name, uint64_t rows, uin
   if (!tensor) return {};
   if (!tensor->dtype) {
     if (foreign_types_.insert(tensor->stored_type).second)
-      findings_.unsupported(name + " and others are stored as " + tensor->stored_type +
-                            ", which is not run directly: convert the model first");
+      findings_.unsupported(name + " and others, stored as " + tensor->stored_type +
+                            " in another layout, are not run directly: convert the model first");
     return {};
   }
   if (!kernels::supports(*tensor->dtype)) {

@@ -47,17 +47,6 @@ Result<MlaSpec> decode_mla(const json::Value& object, std::string path) {
   return mla;
 }
 
-Result<MtpSpec> decode_mtp(const json::Value& object, std::string path) {
-  ObjectReader in(object, std::move(path));
-  MtpSpec mtp;
-  mtp.num_layers = in.read_integer("num_layers");
-  mtp.share_lm_head = in.find_bool("share_lm_head").value_or(mtp.share_lm_head);
-  mtp.share_embed = in.find_bool("share_embed").value_or(mtp.share_embed);
-  mtp.hidden_normed = in.find_bool("hidden_normed").value_or(mtp.hidden_normed);
-  AMPHORA_TRY(in.status());
-  return mtp;
-}
-
 Result<LinearCoreSpec> decode_linear_core(const json::Value& object, std::string path) {
   ObjectReader in(object, std::move(path));
   LinearCoreSpec core;
@@ -135,6 +124,17 @@ Status decode_record(ObjectReader& arch, std::string_view key,
 }
 
 }  // namespace
+
+Result<MtpSpec> decode_mtp(const json::Value& object, std::string path) {
+  ObjectReader in(object, std::move(path));
+  MtpSpec mtp;
+  mtp.num_layers = in.read_integer("num_layers");
+  mtp.share_lm_head = in.find_bool("share_lm_head").value_or(mtp.share_lm_head);
+  mtp.share_embed = in.find_bool("share_embed").value_or(mtp.share_embed);
+  mtp.hidden_normed = in.find_bool("hidden_normed").value_or(mtp.hidden_normed);
+  AMPHORA_TRY(in.status());
+  return mtp;
+}
 
 Status decode_operators(ObjectReader& arch, ModelSpec& spec) {
   AMPHORA_TRY(decode_record(arch, "moe", decode_moe, spec.moe));

@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "package/arch_json.h"
 #include "package/convert.h"
 #include "package/hf_package.h"
 #include "package/testing/model_folder.h"
@@ -54,6 +55,27 @@ TEST_P(Canonical, TensorsAreThoseThatNumpyFinds) {
   const auto package = open_hugging_face_package(folder);
   ASSERT_TRUE(package) << package.error().message;
   expect_canonical(**package, folder);
+}
+
+TEST_P(Canonical, ContainersHoldTheSame) {
+  const auto source = open_hugging_face_package(test_data("hf/tiny") / GetParam());
+  ASSERT_TRUE(source) << source.error().message;
+  const TemporaryFolder folder;
+  ConvertOptions options;
+  options.quant.target = *parse_quant_target("keep");
+  const auto report = convert(**source, folder / "model.cmf", options);
+  ASSERT_TRUE(report) << report.error().message;
+  const auto written = open_package(folder / "model.cmf");
+  ASSERT_TRUE(written) << written.error().message;
+  EXPECT_TRUE(package::encode_arch((*written)->spec) == package::encode_arch((*source)->spec));
+  ASSERT_EQ((*written)->tensors.size(), (*source)->tensors.size());
+  for (size_t i = 0; i < (*source)->tensors.size(); ++i) {
+    const PackageTensor &tensor = (*source)->tensors[i], &copy = (*written)->tensors[i];
+    ASSERT_EQ(copy.name, tensor.name);
+    EXPECT_EQ(copy.shape, tensor.shape) << tensor.name;
+    EXPECT_EQ(copy.dtype, DType::kF32) << tensor.name;
+    EXPECT_EQ(values_of(copy), values_of(tensor)) << tensor.name;
+  }
 }
 
 INSTANTIATE_TEST_SUITE_P(Families, Canonical,

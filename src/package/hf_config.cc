@@ -1,5 +1,6 @@
 // What config.json says of a decoder, read with the defaults of its family.
 #include "package/hf_config.h"
+#include "package/arch_operators.h"
 
 #include <fmt/format.h>
 
@@ -185,6 +186,11 @@ Result<HfConfig> decode_hf_config(std::string_view text) {
   config.says_tied = tied.has_value();
   spec.tie_word_embeddings = tied.value_or(family.tied);
   AMPHORA_TRY(decode_rope(*chosen.config, chosen.path, family.rope, spec));
+  // No configuration of transformers has this record: whoever adds a predictor of canonical names
+  // (model.mtp.*) says with it how it was trained.
+  if (const json::Value* mtp = in.find_object("mtp")) {
+    AMPHORA_ASSIGN(spec.mtp, decode_mtp(*mtp, in.place("mtp")));
+  }
 
   config.predictor = family.predictor;
   config.has_other_parts = chosen.config != &root;

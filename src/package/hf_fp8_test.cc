@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "package/convert.h"
 #include "package/hf_package.h"
 #include "package/testing/model_folder.h"
 
@@ -13,6 +14,7 @@ namespace {
 using ::testing::HasSubstr;
 using testing::ModelFolder;
 using testing::StoredTensor;
+using testing::TemporaryFolder;
 using testing::values_of;
 
 constexpr const char* kMatrix = "model.layers.0.mlp.down_proj.weight";
@@ -189,6 +191,11 @@ TEST(Fp8, ACheckpointOpensWithItsExpertsAndItsOrigin) {
   ASSERT_NE(expert, nullptr);
   EXPECT_EQ(values_of(*expert)[0], 0.000120117184f);
   EXPECT_EQ((*package)->provenance.find("origin")->text(), "fp8");
+  const TemporaryFolder out;
+  ASSERT_TRUE(convert(**package, out / "model.cmf", {}));
+  const auto written = amphora::open_package(out / "model.cmf");
+  ASSERT_TRUE(written) << written.error().message;
+  EXPECT_EQ((*written)->provenance.find("origin")->text(), "fp8");
 
   folder.edit("config.json", {{"quantization_config", ""}});
   const auto silent = open_hugging_face_package(folder.path());

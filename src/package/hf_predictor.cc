@@ -173,7 +173,8 @@ Status keep_one_layer(const Found& found, Package& package) {
     ++copies;
   }
   keep(found, [](const Place& place) { return place.copy_of.empty(); }, package);
-  package.spec.mtp.emplace().num_layers = 1;
+  if (!package.spec.mtp) package.spec.mtp.emplace();
+  package.spec.mtp->num_layers = 1;
   if (copies != 0)
     package.notes.push_back(fmt::format(
         "{} copies of embedding and head in the multi-token predictor left out: it shares the model's",

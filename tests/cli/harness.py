@@ -9,7 +9,9 @@ import unittest
 
 DATA = pathlib.Path(__file__).resolve().parent.parent / "data"
 PROGRAM = ""
-TINY_MODELS = ["llama", "llama_sharded", "mistral", "qwen2", "qwen3", "phi3", "gemma2", "gemma3"]
+TINY_MODELS = ["llama", "llama_sharded", "mistral", "qwen2", "qwen3", "phi3", "gemma2", "gemma3", "qwen2_moe", "qwen3_moe",
+               "mixtral", "qwen3_next", "qwen3_5", "qwen3_5_moe", "qwen3_5_mtp", "qwen3_5_moe_mtp", "deepseek_v3_mtp",
+               "glm4_moe_mtp"]
 
 
 class Run:

@@ -41,6 +41,30 @@ inline std::shared_ptr<const Model> load_model(const std::filesystem::path& path
   return *model;
 }
 
+/// The model in a directory with every tensor decoded to f32, as a conversion would do: also where the layout
+/// is not run directly.
+inline std::shared_ptr<const Model> load_decoded(const std::filesystem::path& folder) {
+  const auto opened = open_package(folder);
+  if (!opened) {
+    ADD_FAILURE() << opened.error().message;
+    return nullptr;
+  }
+  auto package = std::make_shared<Package>(**opened);
+  for (PackageTensor& tensor : package->tensors) {
+    auto values = std::make_shared<std::vector<float>>(tensor.elements());
+    if (const Status status = tensor.read(0, *values); !status) ADD_FAILURE() << status.error().message;
+    tensor.dtype = DType::kF32;
+    tensor.stored = std::as_bytes(std::span(*values));
+    package->owners.push_back(values);
+  }
+  const auto model = Model::load(package);
+  if (!model) {
+    ADD_FAILURE() << model.error().message;
+    return nullptr;
+  }
+  return *model;
+}
+
 inline std::unique_ptr<Session> open_session(const std::shared_ptr<const Model>& model,
                                              const SessionOptions& options) {
   auto session = Session::create(model, options);
