@@ -64,9 +64,19 @@ std::vector<float> activations(size_t count) {
   return x;
 }
 
+/// Every second of runs of so many rows; 0: all rows.
+std::vector<RowRange> live_rows(size_t rows, size_t run) {
+  std::vector<RowRange> ranges;
+  if (run == 0) return {{0, rows}};
+  for (size_t first = 0; first < rows; first += 2 * run)
+    ranges.push_back({first, std::min(rows, first + run)});
+  return ranges;
+}
+
 /// Walks through copies of the matrix, so that the weights of one token come from memory as in decoding.
+/// Rates count live rows.
 void run_matmul(benchmark::State& state, const Variant* variant, DType dtype, size_t rows, size_t columns,
-                size_t tokens, Numerics numerics, size_t threads) {
+                size_t tokens, Numerics numerics, size_t live_run, size_t threads) {
   ThreadPool pool(threads);
   const Executor executor = {&pool, variant, numerics};
   const size_t bytes = payload_bytes(dtype, rows, columns), step = (bytes + 4095) / 4096 * 4096;
@@ -74,17 +84,19 @@ void run_matmul(benchmark::State& state, const Variant* variant, DType dtype, si
   const std::byte* const memory = arena().data();
   const auto x = activations(tokens * columns);
   std::vector<float> out(tokens * rows);
+  const std::vector<RowRange> live = live_rows(rows, live_run);
   Activations prepared;
   size_t copy = 0;
   for (auto _ : state) {
     const Matrix weights = {dtype, rows, columns, Bytes(memory + copy * step, bytes)};
     prepared.assign(executor, x.data(), tokens, columns);
-    const Product products[] = {{&weights, out.data(), rows}};
+    const Product products[] = {{&weights, out.data(), rows, live}};
     matmul(executor, products, prepared);
     benchmark::DoNotOptimize(out.data());
     copy = (copy + 1) % copies;
   }
-  const auto iterations = static_cast<double>(state.iterations());
+  const double part = live_run == 0 ? 1.0 : 0.5;
+  const auto iterations = part * static_cast<double>(state.iterations());
   using benchmark::Counter;
   state.counters["GB/s"] = Counter(static_cast<double>(bytes) * iterations / 1e9, Counter::kIsRate);
   state.counters["GFLOP/s"] =
@@ -230,14 +242,18 @@ void add_products(const Variant* v, size_t threads) {
     for (const auto& s : kShapes)
       if (payload_bytes(type.dtype, s.rows, s.columns) <= Arena::kBytes)
         add("decode/" + what + "/" + std::to_string(s.rows) + "x" + std::to_string(s.columns), threads,
-            run_matmul, v, type.dtype, s.rows, s.columns, size_t{1}, Numerics::kFast);
+            run_matmul, v, type.dtype, s.rows, s.columns, size_t{1}, Numerics::kFast, size_t{0});
     for (const size_t tokens : Sizes{4, 16, 128, 512})
       add("prefill/" + what + "/2048x640/" + std::to_string(tokens), threads, run_matmul, v, type.dtype,
-          size_t{2048}, size_t{640}, tokens, Numerics::kFast);
+          size_t{2048}, size_t{640}, tokens, Numerics::kFast, size_t{0});
+    for (const size_t run : Sizes{1, 3, 64})
+      for (const size_t tokens : Sizes{1, 128})
+        add("live_rows/" + what + "/8192x2048/runs" + std::to_string(run) + "/" + std::to_string(tokens),
+            threads, run_matmul, v, type.dtype, size_t{8192}, size_t{2048}, tokens, Numerics::kFast, run);
   }
   for (const size_t tokens : Sizes{1, 512})
     add("exact/" + variant + "/f32/2048x640/" + std::to_string(tokens), threads, run_matmul, v, DType::kF32,
-        size_t{2048}, size_t{640}, tokens, Numerics::kExact);
+        size_t{2048}, size_t{640}, tokens, Numerics::kExact, size_t{0});
 }
 
 void add_attention(const Variant* v, size_t threads) {
