@@ -82,6 +82,28 @@ INSTANTIATE_TEST_SUITE_P(
                       "hf/tiny/qwen3_5_moe_mtp", "hf/tiny/deepseek_v3_mtp", "hf/tiny/glm4_moe_mtp"),
     [](const auto& instance) { return std::filesystem::path(instance.param).filename().string(); });
 
+class BothRoutes : public ::testing::TestWithParam<const char*> {};
+
+TEST_P(BothRoutes, GiveTheSameLogits) {
+  const auto folder = test_data(std::string("hf/tiny/") + GetParam());
+  const json::Value golden = read_json(folder / "golden.json");
+  const json::Value& wanted = *golden.find("prompts")->find("p70");
+  const auto ids = ids_of(*wanted.find("ids"));
+  const auto session = open_session(load_decoded(test_data(std::string("gguf/tiny/") + GetParam() + ".gguf")),
+                                    {.exact = true});
+  ASSERT_TRUE(session);
+  const auto logits = session->forward(ids);
+  ASSERT_TRUE(logits) << logits.error().message;
+  EXPECT_LE(largest_difference(*logits, *wanted.find("last_logits")), 2e-4);
+  EXPECT_EQ(continue_greedily(*session, *logits, 24), ids_of(*wanted.find("greedy_ids")));
+}
+
+INSTANTIATE_TEST_SUITE_P(Gguf, BothRoutes,
+                         ::testing::Values("deepseek_v3_mtp", "gemma2", "glm4_moe_mtp", "mistral", "mixtral",
+                                           "phi3", "qwen2_moe", "qwen3_5", "qwen3_5_moe", "qwen3_moe",
+                                           "qwen3_next"),
+                         [](const auto& instance) { return std::string(instance.param); });
+
 TEST(BaseModel, ExactNumericsContinueAsTheReference) {
   const auto folder = test_data("base-model");
   const json::Value golden = read_json(folder / "golden.json");
