@@ -1,7 +1,9 @@
 """Generation: sampling, stops, chat, streaming, on tiny models."""
 
 import json
+import os
 import struct
+import unittest.mock
 
 import harness
 from harness import DATA
@@ -21,8 +23,8 @@ class Generation(harness.CommandLineTest):
     def test_the_last_line_sums_up_and_the_pieces_are_the_text(self):
         lines = self.lines("--max-tokens", 12)
         last = lines[-1]
-        self.assertEqual(list(last), ["done", "text", "finish", "prompt_tokens", "tokens", "prefill_tps", "decode_tps",
-                                      "ttft_ms", "peak_rss_mb"])
+        self.assertEqual(list(last), ["done", "text", "finish", "prompt_tokens", "tokens", "drafted", "accepted",
+                                      "prefill_tps", "decode_tps", "ttft_ms", "peak_rss_mb"])
         self.assertEqual((last["done"], last["finish"], last["tokens"]), (True, "length", 12))
         self.assertEqual("".join(line["text"] for line in lines[:-1]), last["text"])
         self.assertEqual(sum("id" in line for line in lines[:-1]), 12)
@@ -34,6 +36,20 @@ class Generation(harness.CommandLineTest):
         sampled = [self.lines("--max-tokens", 24, "--temp", 1.5, "--seed", seed)[-1]["text"] for seed in [1, 1, 2, 3]]
         self.assertEqual(sampled[0], sampled[1])
         self.assertGreater(len(set(sampled)), 2)
+
+    def test_speculation_changes_no_text(self):
+        for sampling in [[], ["--temp", 0.7, "--seed", 5]]:
+            plain = self.lines("--max-tokens", 60, *sampling)[-1]
+            looked_up = self.lines("--max-tokens", 60, "--speculative", "ngram", *sampling)[-1]
+            self.assertEqual(looked_up["text"], plain["text"])
+            self.assertEqual(plain["drafted"], 0)
+            self.assertLessEqual(looked_up["accepted"], looked_up["drafted"])
+        none = self.lines("--max-tokens", 8, "--speculative", "ngram", "--drafts", 0)[-1]
+        self.assertEqual(none["drafted"], 0)
+
+    def test_a_predictor_that_is_not_there_is_refused(self):
+        self.refused(2, "run", self.model, "--raw", "-p", "x", "--speculative", "mtp", words=["no predictor", "ngram"])
+        self.refused(2, "run", self.model, "--raw", "-p", "x", "--speculative", "ngram", "--drafts", 65, words=["--drafts"])
 
     def test_a_stop_string_ends_the_text_before_it(self):
         text = self.lines("--max-tokens", 40)[-1]["text"]
@@ -114,6 +130,48 @@ class Generation(harness.CommandLineTest):
         self.assertIn("roles must alternate", result.json()["error"])
         template.write_text("{% if %}")
         result = self.refused(1, "render", template, request, words=["line 1"])
+
+
+class TasksAndExperts(harness.CommandLineTest):
+    PROMPT = "3,17,42,9,88,21,5,64,30,11,70,2,45,19"
+
+    def greedy(self, model, *options, environment=None):
+        with unittest.mock.patch.dict(os.environ, environment or {}):
+            return self.ok("logits", DATA / "cmf" / model, "--tokens", self.PROMPT, "--greedy", 16, "--exact", "--json",
+                           *options).json()["greedy"]
+
+    def test_mask_run_time_restriction_and_defragmented_file_agree(self):
+        stats = {"CMF_MOE_MASK": str(DATA / "cmf" / "moe_stats.json"), "CMF_MOE_MASK_COVER": "0.6"}
+        wanted = json.loads((DATA / "cmf" / "moe_defrag.json").read_text())["runs"]["default"]["exact_CMF_SDOT=0"]["greedy_ids"]
+        self.assertEqual(self.greedy("moe_defrag.cmf"), wanted)
+        self.assertEqual(self.greedy("moe_mask.cmf", "--task", "coder"), wanted)
+        self.assertEqual(self.greedy("arch_qwen3_moe_q8.cmf", environment=stats), wanted)
+
+    def test_choices_are_counted(self):
+        file = self.folder / "stats.json"
+        for options, environment in [(["--route-stats", file], {}), ([], {"CMF_MOE_STATS": str(file)})]:
+            self.greedy("arch_qwen3_moe_q8.cmf", *options, environment=environment)
+            counts = json.loads(file.read_text())
+            self.assertEqual(list(counts), ["0", "1"])
+            self.assertEqual([sum(counts[layer]) for layer in counts], [2 * (14 + 15)] * 2)
+            file.unlink()
+        self.refused(2, "logits", DATA / "cmf" / "dense_q8.cmf", "--tokens", "1", "--route-stats", file, words=["no experts"])
+        self.assertFalse(file.exists())
+
+    def test_bad_restrictions_are_refused(self):
+        stats = str(DATA / "cmf" / "moe_stats.json")
+        for environment, status in [({"CMF_MOE_MASK": stats, "CMF_MOE_MASK_COVER": "2"}, 2),
+                                    ({"CMF_MOE_MASK": stats, "CMF_MOE_MASK_COVER": "x"}, 2),
+                                    ({"CMF_MOE_MASK_COVER": "0.5"}, 2), ({"CMF_MOE_MASK": "absent.json"}, 3)]:
+            with unittest.mock.patch.dict(os.environ, environment):
+                self.refused(status, "logits", DATA / "cmf" / "moe_mask.cmf", "--tokens", "1")
+        self.refused(2, "logits", DATA / "cmf" / "moe_mask.cmf", "--tokens", "1", "--task", "absent", words=["only coder"])
+
+    def test_an_unmeasured_task_is_noted(self):
+        noted = self.ok("logits", DATA / "cmf" / "masks_loop.cmf", "--tokens", "1", "--task", "ffn")
+        self.assertIn(b"has not been measured", noted.err)
+        measured = self.ok("logits", DATA / "cmf" / "masks_loop.cmf", "--tokens", "1", "--task", "general")
+        self.assertEqual(measured.err, b"")
 
 
 if __name__ == "__main__":
