@@ -102,6 +102,13 @@ std::vector<float> exponentials(std::vector<float> values) {
   return values;
 }
 
+/// Taps of a short convolution: as `arch` says, else as many as the tensor has.
+size_t taps_of(Planner& planner, const std::string& name, std::optional<uint32_t> said) {
+  const uint64_t taps = said ? *said : planner.tensors.columns_of(name);
+  if (taps == 0 && planner.tensors.has(name)) planner.findings.contradiction(name + " has no taps");
+  return taps;
+}
+
 Result<MixerPlan> plan_gated_delta_net(Planner& planner, const LayerPlace& place) {
   const ModelSpec& spec = planner.spec;
   const std::string prefix = place.prefix + "linear_attn.";
@@ -126,8 +133,7 @@ Result<MixerPlan> plan_gated_delta_net(Planner& planner, const LayerPlace& place
   const size_t hidden = planner.plan.hidden, values = delta.value_heads * delta.value_dim;
   delta.qkv.resize(1);
   AMPHORA_ASSIGN(delta.qkv[0], tensors.linear(prefix + "in_proj_qkv", delta.channels(), hidden));
-  delta.taps = spec.linear_conv_kernel_dim.value_or(
-      static_cast<uint32_t>(tensors.columns_of(prefix + "conv1d.weight")));
+  delta.taps = taps_of(planner, prefix + "conv1d.weight", spec.linear_conv_kernel_dim);
   AMPHORA_ASSIGN(delta.convolution, tensors.values(prefix + "conv1d.weight", delta.channels() * delta.taps));
   AMPHORA_ASSIGN(delta.decay.first, tensors.linear(prefix + "in_proj_a", delta.value_heads, hidden));
   AMPHORA_ASSIGN(auto logs, tensors.values(prefix + "A_log", delta.value_heads));
@@ -173,8 +179,7 @@ Result<MixerPlan> plan_kimi_delta(Planner& planner, const LayerPlace& place) {
   }
   const size_t hidden = planner.plan.hidden;
   const size_t keys = delta.key_heads * delta.key_dim, values = delta.value_heads * delta.value_dim;
-  delta.taps = spec.linear_conv_kernel_dim.value_or(
-      static_cast<uint32_t>(tensors.columns_of(prefix + "q_conv1d.weight")));
+  delta.taps = taps_of(planner, prefix + "q_conv1d.weight", spec.linear_conv_kernel_dim);
   delta.qkv.resize(3);
   const std::pair<const char*, size_t> parts[] = {{"q", keys}, {"k", keys}, {"v", values}};
   for (size_t i = 0; i < 3; ++i) {
@@ -201,7 +206,7 @@ Result<MixerPlan> plan_short_convolution(Planner& planner, const LayerPlace& pla
   const size_t hidden = planner.plan.hidden;
   ShortConvolutionPlan convolution;
   AMPHORA_ASSIGN(convolution.in, planner.tensors.linear(prefix + "in_proj", 3 * hidden, hidden));
-  convolution.taps = planner.tensors.columns_of(prefix + "conv.weight");
+  convolution.taps = taps_of(planner, prefix + "conv.weight", std::nullopt);
   AMPHORA_ASSIGN(convolution.convolution,
                  planner.tensors.values(prefix + "conv.weight", hidden * convolution.taps));
   AMPHORA_ASSIGN(convolution.out, planner.tensors.linear(prefix + "out_proj", hidden, hidden));

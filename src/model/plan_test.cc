@@ -192,6 +192,20 @@ TEST(Plan, FindsFaultWithMixturesThatContradictThemselves) {
   }
 }
 
+TEST(Plan, FindsFaultWithAConvolutionWithoutTaps) {
+  TinyPackage tiny;
+  for (const char* part : {"q", "k", "v", "o"})
+    tiny.remove(std::string("model.layers.0.self_attn.") + part + "_proj.weight");
+  tiny.add("model.layers.0.short_conv.in_proj.weight", {192, 64});
+  tiny.add("model.layers.0.short_conv.out_proj.weight", {64, 64});
+  tiny.add("model.layers.0.short_conv.conv.weight", {64, 1, 3});
+  EXPECT_TRUE(plan_model(*tiny.take()));
+  tiny.add("model.layers.0.short_conv.conv.weight", {64, 1, 0});
+  const auto plan = plan_model(*tiny.take());
+  ASSERT_FALSE(plan);
+  EXPECT_THAT(plan.error().message, HasSubstr("model.layers.0.short_conv.conv.weight has no taps"));
+}
+
 TEST(Plan, IgnoresWhatIsKnownAndHarmless) {
   TinyPackage tiny;
   tiny.add("skill.law.model.layers.0.mlp.up_proj.weight", {48, 32});

@@ -4,6 +4,7 @@
 #include <sys/mman.h>
 
 #include <algorithm>
+#include <array>
 #include <string>
 #include <utility>
 
@@ -13,12 +14,14 @@ namespace amphora::model {
 namespace {
 
 constexpr uint64_t kPage = 4096;
+/// Of a recurrent state at most, 8 GiB: a hundred times what the largest published models have.
+constexpr uint64_t kMostRecurrentFloats = uint64_t{1} << 31;
 
 /// What a mixer remembers.
 struct Needs {
   size_t kv_heads = 0, key_dim = 0, value_dim = 0;
   bool local = false;
-  size_t history = 0, matrix = 0;  ///< floats
+  uint64_t history = 0, matrix = 0;  ///< floats
 };
 
 Needs needs_of(const Plan& plan, const MixerPlan& mixer) {
@@ -76,9 +79,13 @@ Result<SequenceState> SequenceState::create(const Plan& plan, kernels::KvType ty
   };
 
   std::optional<uint64_t> total = kPage;  // a model without attention has an address, too
-  size_t recurrent = 0;
+  uint64_t recurrent = 0;
   for (const Needs& need : needs) {
-    recurrent += need.history + need.matrix;
+    for (const uint64_t floats : {need.history, need.matrix}) {
+      if (floats > kMostRecurrentFloats - recurrent)
+        return fail(Fault::kRefused, "the recurrent state of this model would take more than 8 GiB");
+      recurrent += floats;
+    }
     for (const size_t dim : {need.key_dim, need.value_dim}) {
       const auto part = bytes_of(need, dim);
       total = part && total ? checked_add(*total, *part) : std::nullopt;

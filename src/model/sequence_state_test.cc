@@ -86,6 +86,20 @@ TEST(SequenceState, RecurrentLayersHaveNoPositions) {
   EXPECT_EQ(state->visit(1).matrix, nullptr);
 }
 
+TEST(SequenceState, RefusesARecurrentStateThatIsAbsurd) {
+  Plan plan = plan_of(1, 1, 32);
+  DeltaPlan delta;
+  delta.key_heads = delta.value_heads = 1;
+  delta.taps = 1;
+  for (const uint64_t dim : {uint64_t{1} << 16, uint64_t{1} << 32, ~uint64_t{0}}) {
+    delta.key_dim = delta.value_dim = dim;
+    plan.layers[0].mixer = delta;
+    const auto state = SequenceState::create(plan, kernels::KvType::kF16, 16);
+    ASSERT_FALSE(state) << dim;
+    EXPECT_EQ(state.error().fault, Fault::kRefused);
+  }
+}
+
 TEST(SequenceState, ReservesALongContextWithoutFillingIt) {
   const Plan plan = plan_of(32, 8, 128);
   const auto state = SequenceState::create(plan, kernels::KvType::kF16, 1 << 20);  // 128 GiB of addresses

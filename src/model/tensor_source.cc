@@ -68,6 +68,10 @@ uint64_t TensorSource::columns_of(const std::string& name) const {
 kernels::Matrix TensorSource::matrix(const std::string& name, uint64_t rows, uint64_t columns) {
   const PackageTensor* tensor = take(name, {rows, columns});
   if (!tensor) return {};
+  if (rows == 0 || columns == 0) {
+    findings_.contradiction(name + " is empty");
+    return {};
+  }
   if (!tensor->dtype) {
     if (foreign_types_.insert(tensor->stored_type).second)
       findings_.unsupported(name + " and others, stored as " + tensor->stored_type +

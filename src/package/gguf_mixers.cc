@@ -1,8 +1,6 @@
 // Attention and gated DeltaNet: names, sizes and orders of rows.
 #include "package/gguf_mixers.h"
 
-#include <algorithm>
-
 #include "package/gguf_latent_keys.h"
 
 namespace amphora::package {
@@ -22,7 +20,7 @@ struct Projections {
 /// The weights (`columns` wide) or biases (0) of q, k and v.
 void claim_projections(LayerClaims& layer, const Projections& sizes, const std::string& suffix,
                        uint64_t columns) {
-  const auto [queries, keys, head_dim, paired] = sizes;
+  const uint64_t queries = sizes.query_rows, keys = sizes.key_rows;
   const std::string fused = "attn_qkv" + suffix;
   if (layer.has(fused)) {
     layer.claims.take(

@@ -110,7 +110,7 @@ TEST(GgufModels, AreWhatTheirCheckpointsAre) {
 }
 
 TEST(GgufModels, SayWhatGemma2Is) {
-  const ModelSpec& spec = open_model("gemma2")->spec;
+  const ModelSpec spec = open_model("gemma2")->spec;
   EXPECT_EQ(spec.arch_name, "gemma2");
   EXPECT_EQ(spec.norm_style, NormStyle::kOnePlus);
   EXPECT_EQ(spec.hidden_act, Activation::kGeluTanh);
@@ -151,7 +151,7 @@ TEST(GgufModels, SayWhatPhi3Is) {
 }
 
 TEST(GgufModels, SayWhatMistralIs) {
-  const ModelSpec& spec = open_model("mistral")->spec;
+  const ModelSpec spec = open_model("mistral")->spec;
   EXPECT_EQ(spec.arch_name, "llama");  // llama.cpp has no other name for it
   EXPECT_EQ(spec.sliding_window, 32u);
   EXPECT_THAT(spec.layer_types, ElementsAre(kSliding, kSliding, kSliding));
@@ -235,7 +235,7 @@ TEST(GgufModels, SayWhatGatedDeltaNetsAre) {
 }
 
 TEST(GgufModels, SayWhatDeepSeekV3Is) {
-  const ModelSpec& spec = open_model("deepseek_v3_mtp")->spec;
+  const ModelSpec spec = open_model("deepseek_v3_mtp")->spec;
   EXPECT_EQ(spec.arch_name, "deepseek_v3");
   EXPECT_EQ(spec.num_layers, 2u);
   EXPECT_EQ(spec.num_kv_heads, 4u);

@@ -10,7 +10,7 @@
 
 namespace amphora {
 
-/// Opens a GGUF file of the architectures llama, qwen2, qwen3 and gemma3; another one is refused by name.
+/// Opens a GGUF file of an architecture that gguf_architectures.cc lists; another one is refused by name.
 /// What comes out is what the Hugging Face directory would give: canonical names, rows in Hugging Face's
 /// order, norms in the model's own style, the tokenizer as a tokenizer.json.
 Result<std::shared_ptr<const Package>> open_gguf_package(const std::filesystem::path& path,

@@ -38,7 +38,8 @@ constexpr Key kMoeOptional[] = {{"norm_topk_prob", Type::kBoolean},
 constexpr Record kMoe{kMoeRequired, kMoeOptional};
 
 constexpr Key kMtpRequired[] = {{"num_layers", Type::kU32}};
-constexpr Key kMtpOptional[] = {{"share_lm_head", Type::kBoolean}, {"share_embed", Type::kBoolean}};
+constexpr Key kMtpOptional[] = {
+    {"share_lm_head", Type::kBoolean}, {"share_embed", Type::kBoolean}, {"hidden_normed", Type::kBoolean}};
 constexpr Record kMtp{kMtpRequired, kMtpOptional};
 
 constexpr Key kMlaRequired[] = {{"kv_lora_rank", Type::kU32},

@@ -107,7 +107,7 @@ MOE = t_rec({"num_experts": t_u32, "top_k": t_u32, "moe_intermediate_size": t_u3
              "routed_scaling_factor": t_num, "router_resonance": t_bool, "n_group": t_u32, "topk_group": t_u32})
 LONGROPE = t_rec({}, {"short": t_list(t_num), "long": t_list(t_num), "original_max_position_embeddings": t_u32,
                       "attention_factor": t_num})
-MTP = t_rec({"num_layers": t_u32}, {"share_lm_head": t_bool, "share_embed": t_bool})
+MTP = t_rec({"num_layers": t_u32}, {"share_lm_head": t_bool, "share_embed": t_bool, "hidden_normed": t_bool})
 MLA = t_rec({"kv_lora_rank": t_u32, "qk_rope_head_dim": t_u32, "qk_nope_head_dim": t_u32, "v_head_dim": t_u32},
             {"q_lora_rank": t_u32, "nope": t_bool})
 LINEAR = t_rec({"kind": t_enum("gated_delta_net", "vmf_phase"), "num_heads": t_u32, "value_head_dim": t_u32},
