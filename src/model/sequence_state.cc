@@ -34,12 +34,12 @@ Needs needs_of(const Plan& plan, const MixerPlan& mixer) {
       return {latent.heads, latent.key_dim(), latent.value_dim, false, 0, 0};
     }
     Needs operator()(const DeltaPlan& delta) const {
-      return {0,
-              0,
-              0,
-              false,
-              (delta.taps - 1) * delta.channels(),
-              delta.value_heads * delta.key_dim * delta.value_dim};
+      constexpr uint64_t kTooMany = ~uint64_t{0};
+      const std::array<uint64_t, 3> matrix = {delta.value_heads, delta.key_dim, delta.value_dim};
+      Needs needs;
+      needs.history = checked_mul(delta.taps - 1, delta.channels()).value_or(kTooMany);
+      needs.matrix = checked_product(matrix).value_or(kTooMany);
+      return needs;
     }
     Needs operator()(const ShortConvolutionPlan& convolution) const {
       return {0, 0, 0, false, (convolution.taps - 1) * plan.hidden, 0};
