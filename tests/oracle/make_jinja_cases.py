@@ -242,6 +242,7 @@ def differential_cases():
     yield from number_cases()
     yield from format_cases()
     yield from markup_cases()
+    yield from identity_cases()
 
 
 def number_cases():
@@ -313,6 +314,19 @@ def markup_cases():
     for f in ["\0 ", "a\0b%Y", "%Y\0%m", "x%\0Y", "%-\0d"]:
         yield "{{ strftime_now(f) }}|", dict(f=f)
     yield "{% for i in l %}{{ loop.cycle('a', x=1) }}{% endfor %}", d
+
+
+def identity_cases():
+    """Loops with a condition pack their items again; `sameas` where Python's answer is no accident."""
+    d = dict(m=[["a", 1], ["b", 2], ["c", 3]], n=[[[1, 2], 3], [[4, 5], 6]], w=["ab", "cd"], d={"a": 1, "b": 2}, l=[1, 2], f=1e22, s="text", e="")
+    for t in ["{% for p, q in m if q > 0 %}{{ loop.previtem }}{{ loop.nextitem }}{{ p }}{% endfor %}", "{% for p, q in m %}{{ loop.previtem }}{% endfor %}", "{% for p in m if p %}{{ loop.previtem }}{% endfor %}",
+              "{% for (p, q), r in n if r %}{{ loop.nextitem }}{% endfor %}", "{% for p, q in w if p %}{{ loop.previtem }}{% endfor %}", "{% for p, p in m if p %}{{ loop.previtem }}{{ p }}{% endfor %}", "{% for p, in [['x'], ['y']] if p %}{{ loop.previtem }}{% endfor %}",
+              "{% for p, q in [m | map('first'), w | map('last')] if true %}{{ p }}{% endfor %}", "{% for p, q in [l | map('string'), w | map('last')] if true %}{{ p }}{{ q }}{{ loop.previtem }}{% endfor %}", "{% for p, q in m if q > 1 %}{{ loop.length }}{{ loop.last }}{{ loop.changed(p) }}{% else %}none{% endfor %}"]:
+        yield t, d
+    for t in ["{% for p, in in [['x', 2]] %}{{ p }}{% endfor %}", "{% for in in [1] %}a{% endfor %}", "{% for (p,) in [['x']] %}{{ p }}{% endfor %}", "{% set p, = ['x'] %}{{ p }}", "{% set p, in = ['x', 2] %}{{ p }}", "{% set p, %}x{% endset %}{{ p }}"]:
+        yield t, d
+    for e in ["l is sameas(l.copy())", "l is sameas(l)", "d is sameas(d.copy())", "d is sameas(d)", "s is sameas(s)", "1.5 is sameas(2.5)", "5 is sameas(5)", "-5 is sameas(4 - 9)", "300 is sameas(301)", "5 is sameas(5.0)", "true is sameas(1)", "s is sameas(s | safe)", "range is sameas(range)", "range is sameas(dict)", "none is sameas(none)", "l is sameas([1, 2])", "() is sameas([] | list)", "[(d, f), s] | select('sameas', s) | list"]:
+        yield "{{ %s }}" % e, d
 
 
 def main():

@@ -77,11 +77,20 @@ Result<Evaluator::Flow> Evaluator::execute_node(const For& node) {
   return run_loop(node, iterable, 0);
 }
 
-Result<bool> Evaluator::accepts(const For& node, const std::shared_ptr<Scope>& outer, const Value& item) {
+Result<std::optional<Value>> Evaluator::accept(const For& node, const std::shared_ptr<Scope>& outer,
+                                               const Value& item) {
   const ScopeGuard scope(scope_, std::make_shared<Scope>(outer));
   AMPHORA_TRY(assign(node.target, item));
   AMPHORA_ASSIGN(const Value value, evaluate(*node.condition));
-  return is_true(value);
+  if (!is_true(value)) return std::nullopt;
+  return packed(node.target);
+}
+
+Value Evaluator::packed(const Target& target) {
+  if (target.parts.empty()) return *scope_->find_here(target.name);
+  std::vector<Value> items;
+  for (const Target& part : target.parts) items.push_back(packed(part));
+  return runtime_.tuple(std::move(items));
 }
 
 Result<bool> Evaluator::run_round(const For& node, const Value& loop_value, bool& is_broken) {
@@ -106,7 +115,7 @@ Result<Evaluator::Flow> Evaluator::run_loop(const For& node, const Value& iterab
   if (node.condition) {
     loop->waiting.swap(loop->items);
     std::ranges::reverse(loop->waiting);
-    loop->accepts = [this, &node, outer = scope_](const Value& item) { return accepts(node, outer, item); };
+    loop->accept = [this, &node, outer = scope_](const Value& item) { return accept(node, outer, item); };
   }
   const Value loop_value = Value::with_object(Kind::kLoop, loop);
   // Jinja runs the else branch unless some round came to the end of its body: not only when there are no

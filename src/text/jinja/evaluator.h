@@ -55,7 +55,12 @@ class Evaluator {
   Result<Flow> run_loop(const For& node, const Value& iterable, uint32_t depth0);
   /// One round's body. True if it came to its end.
   Result<bool> run_round(const For& node, const Value& loop, bool& is_broken);
-  Result<bool> accepts(const For& node, const std::shared_ptr<Scope>& outer, const Value& item);
+  /// The item as the loop sees it, if the condition holds: of several targets a tuple, as Jinja packs them
+  /// again.
+  Result<std::optional<Value>> accept(const For& node, const std::shared_ptr<Scope>& outer,
+                                      const Value& item);
+  /// What was assigned to a target.
+  Value packed(const Target& target);
   Status assign(const Target& target, const Value& value);
   /// A block's text, rendered in the present scope.
   Result<Value> capture(const ScopedBlock& block, Flow& flow);

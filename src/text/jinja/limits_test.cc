@@ -25,13 +25,13 @@ Result<std::string> render(const std::string& source) {
   return chat_template->render_variables(json::Value::object(), 0);
 }
 
-struct Hostile {
+struct HostileTemplate {
   const char* name;
   std::string source;
   const char* limit;  ///< words of the message
 };
 
-std::vector<Hostile> hostile_templates() {
+std::vector<HostileTemplate> hostile_templates() {
   const std::string many = "{% for i in range(100000) %}", twice = many + many, end = "{% endfor %}";
   const std::string big = "{% set s = 'abcdefgh' * 1000000 %}";
   return {
@@ -128,7 +128,7 @@ std::vector<Hostile> hostile_templates() {
 }
 
 TEST(JinjaLimits, EndHostileTemplatesSoonAndNameThemselves) {
-  for (const Hostile& hostile : hostile_templates()) {
+  for (const HostileTemplate& hostile : hostile_templates()) {
     SCOPED_TRACE(hostile.name);
     const auto start = std::chrono::steady_clock::now();
     const auto output = render(hostile.source);

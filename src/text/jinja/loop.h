@@ -26,7 +26,7 @@ struct LoopObject : Object {
   /// With `for … if`: items that the condition has not judged yet, the next one last, and the condition. It
   /// is asked only when an item is needed, for the loop's body may change its mind.
   std::vector<Value> waiting;
-  std::function<Result<bool>(const Value&)> accepts;
+  std::function<Result<std::optional<Value>>(const Value&)> accept;
   std::optional<Value> last_changed;  ///< what changed() saw last, as a tuple
   const For* recursive = nullptr;     ///< what calling the loop runs again; null if it is not recursive
   std::shared_ptr<Scope> outer;       ///< of a recursive loop: where it stands
@@ -34,10 +34,10 @@ struct LoopObject : Object {
   /// Moves waiting items over until there are `count` items or none left.
   Status look_ahead(size_t count) {
     while (items.size() < count && !waiting.empty()) {
-      Value item = std::move(waiting.back());
+      const Value item = std::move(waiting.back());
       waiting.pop_back();
-      AMPHORA_ASSIGN(const bool accepted, accepts(item));
-      if (accepted) items.push_back(std::move(item));
+      AMPHORA_ASSIGN(auto accepted, accept(item));
+      if (accepted) items.push_back(*std::move(accepted));
     }
     return {};
   }
@@ -45,7 +45,7 @@ struct LoopObject : Object {
   void finish() {
     is_over = true;
     waiting.clear();
-    accepts = nullptr;
+    accept = nullptr;
     last_changed.reset();
     recursive = nullptr;
     outer.reset();

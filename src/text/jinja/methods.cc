@@ -28,9 +28,14 @@ Result<Value> dict_get(Runtime& runtime, const Value& self, Arguments arguments)
   return bound.find(1) == nullptr ? Value() : *bound.find(1);
 }
 
-Result<Value> copy(Runtime& /*runtime*/, const Value& self, Arguments arguments) {
+Result<Value> copy_list(Runtime& runtime, const Value& self, Arguments arguments) {
   AMPHORA_TRY(bind_arguments("copy", arguments, {}));
-  return self;  // immutable, so as good as a copy
+  return runtime.list(self.items());
+}
+
+Result<Value> copy_dict(Runtime& runtime, const Value& self, Arguments arguments) {
+  AMPHORA_TRY(bind_arguments("copy", arguments, {}));
+  return runtime.dict(self.dict().entries);
 }
 
 Result<Value> count_items(Runtime& runtime, const Value& self, Arguments arguments) {
@@ -87,12 +92,13 @@ Result<Value> cycler_reset(Runtime& /*runtime*/, const Value& self, Arguments ar
   return Value();
 }
 
-constexpr FunctionEntry kDictMethods[] = {{"copy", copy},
+constexpr FunctionEntry kDictMethods[] = {{"copy", copy_dict},
                                           {"get", dict_get},
                                           {"items", dict_view<DictViewObject::Part::kItems>},
                                           {"keys", dict_view<DictViewObject::Part::kKeys>},
                                           {"values", dict_view<DictViewObject::Part::kValues>}};
-constexpr FunctionEntry kListMethods[] = {{"copy", copy}, {"count", count_items}, {"index", index_of_item}};
+constexpr FunctionEntry kListMethods[] = {
+    {"copy", copy_list}, {"count", count_items}, {"index", index_of_item}};
 constexpr FunctionEntry kTupleMethods[] = {{"count", count_items}, {"index", index_of_item}};
 constexpr FunctionEntry kLoopMethods[] = {{"changed", loop_changed}, {"cycle", loop_cycle}};
 constexpr FunctionEntry kCyclerMethods[] = {{"next", cycler_next}, {"reset", cycler_reset}};

@@ -173,7 +173,7 @@ class Parser : public ExpressionParser {
   Result<Statement> parse_for(Position at) {
     const Temporarily in_for(in_for_, true);
     For result;
-    AMPHORA_ASSIGN(result.target, parse_target("in", false));
+    AMPHORA_ASSIGN(result.target, parse_target(false));
     AMPHORA_TRY(expect_name("in"));
     AMPHORA_ASSIGN(result.iterable, parse_tuple(false, "recursive"));
     const Temporarily branch(in_branch_, false);
@@ -195,7 +195,7 @@ class Parser : public ExpressionParser {
   }
 
   Result<Statement> parse_set(Position at) {
-    AMPHORA_ASSIGN(Target target, parse_target({}, true));
+    AMPHORA_ASSIGN(Target target, parse_target(true));
     if (skip_operator("=")) {
       AMPHORA_ASSIGN(ExpressionPtr value, parse_tuple());
       return Statement{at, Set{std::move(target), std::move(value)}};
@@ -210,7 +210,7 @@ class Parser : public ExpressionParser {
     With result;
     while (current().type != TokenType::kBlockEnd) {
       if (!result.assignments.empty()) AMPHORA_TRY(expect_operator(","));
-      AMPHORA_ASSIGN(Target target, parse_target({}, false));
+      AMPHORA_ASSIGN(Target target, parse_target(false));
       AMPHORA_TRY(expect_operator("="));
       AMPHORA_ASSIGN(ExpressionPtr value, parse_expression());
       result.assignments.emplace_back(std::move(target), std::move(value));
@@ -322,12 +322,13 @@ class Parser : public ExpressionParser {
     return {};
   }
 
-  // A name, or several with commas, possibly in parentheses; `end_name` is a word that ends them.
-  Result<Target> parse_target(std::string_view end_name, bool with_namespace) {
+  // A name, or several with commas, possibly in parentheses. As in Jinja, neither `in` nor `=` ends them
+  // after a comma: `in` is one more name there.
+  Result<Target> parse_target(bool with_namespace) {
     Target result;
     result.at = current().at;
     while (true) {
-      if (!result.parts.empty() && (is_target_end() || (!end_name.empty() && is_name(end_name)))) break;
+      if (!result.parts.empty() && is_target_end()) break;
       AMPHORA_ASSIGN(Target part, parse_single_target(with_namespace));
       result.parts.push_back(std::move(part));
       if (!skip_operator(",")) break;
@@ -339,7 +340,7 @@ class Parser : public ExpressionParser {
 
   bool is_target_end() const {
     return current().type == TokenType::kBlockEnd || current().type == TokenType::kVariableEnd ||
-           is_operator(")") || is_operator("=");
+           is_operator(")");
   }
 
   Result<Target> parse_single_target(bool with_namespace) {
@@ -347,7 +348,7 @@ class Parser : public ExpressionParser {
     if (!nesting.ok()) return too_deep();
     const Position at = current().at;
     if (skip_operator("(")) {
-      AMPHORA_ASSIGN(Target inner, parse_target({}, false));
+      AMPHORA_ASSIGN(Target inner, parse_target(false));
       AMPHORA_TRY(expect_operator(")"));
       return inner;
     }

@@ -80,15 +80,28 @@ Result<Value> is_upper_case(Runtime& runtime, const Value& self, Arguments argum
   return has_case(runtime, self, arguments, "isupper");
 }
 
-// Python's `is`, as far as values have an identity here: small ones are equal, large ones are the same
-// object.
-Result<Value> is_same(Runtime& /*runtime*/, const Value& self, Arguments arguments) {
+// Python keeps one object of each of these integers.
+bool is_small_integer(const Value& value) {
+  return value.is(Kind::kInteger) && value.as_integer() >= -5 && value.as_integer() <= 256;
+}
+
+bool is_global_function(const Value& value) {
+  return value.is(Kind::kFunction) && value.as<FunctionObject>().self.is_none();
+}
+
+// Python's `is`. Whether equal numbers, or equal strings, are one object or several is an accident there.
+Result<Value> is_same(Runtime& runtime, const Value& self, Arguments arguments) {
   AMPHORA_ASSIGN(const auto bound, bind_arguments("sameas", arguments, {"other"}, 1));
   const Value& other = *bound.find(0);
-  if (self.kind() != other.kind()) return Value::boolean(false);
-  if (self.is(Kind::kTuple) && self.items().empty()) return Value::boolean(other.items().empty());
-  if (self.object() || other.object()) return Value::boolean(self.object() == other.object());
-  return Value::boolean(equal(nullptr, self, other));
+  if (self.kind() != other.kind() || self.is_markup() != other.is_markup()) return Value::boolean(false);
+  if (self.object() && self.object() == other.object()) return Value::boolean(true);
+  const bool is_unique = self.is_none() || self.is(Kind::kBool) || is_small_integer(self) ||
+                         is_global_function(self) || (self.is(Kind::kTuple) && self.items().empty());
+  const bool may_be_one = is_unique || self.is_number() || self.is_string();
+  if (!may_be_one || !runtime.equals(self, other)) return Value::boolean(false);
+  if (is_unique) return Value::boolean(true);
+  return unsupported_error("sameas of equal values of the type " + type_name(self) +
+                           " is not supported: whether they are one object is an accident in Python");
 }
 
 // The names of filters and tests are keys of a dict.

@@ -109,7 +109,7 @@ Result<Value> filter_force_escape(Runtime& runtime, const Value& self, Arguments
 }
 
 Result<Value> filter_escape(Runtime& runtime, const Value& self, Arguments arguments) {
-  if (self.is_markup()) return self;
+  if (self.is_markup()) return filter_safe(runtime, self, arguments);
   return filter_force_escape(runtime, self, arguments);
 }
 
