@@ -78,6 +78,14 @@ TEST(TensorClaims, RefuseWhatIsWrongMissingOrLeft) {
   TensorClaims misshapen(*directory, {});
   misshapen.take("m", {32, 6}, {});
   EXPECT_EQ(misshapen.finish("none").error().message, "m has the shape [6, 32], wanted [32, 6]");
+  GgufBuilder encoded;
+  encoded.add_tensor("m", {256}, 19, ByteVector(50));
+  const std::string encoded_file = encoded.file();
+  const auto other = gguf::decode_directory(as_bytes(encoded_file));
+  ASSERT_TRUE(other);
+  TensorClaims unreadable(*other, {});
+  unreadable.take("m", {256}, {});
+  EXPECT_EQ(unreadable.finish("none").error().message, "m has the type IQ1_S, which cannot be decoded here");
   TensorClaims left(*directory, {});
   EXPECT_EQ(left.finish("none").error().message, "1 tensors have no place in the architecture none: m");
   TensorClaims missing(*directory, {});
