@@ -12,7 +12,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-struct Arguments {
+struct BenchArguments {
   SessionArguments session;
   std::vector<size_t> prompts{128, 512};
   uint32_t generated = 64;
@@ -93,7 +93,7 @@ json::Value row_value(const Row& row) {
                               {"gbps", json::Value::number(row.gigabytes_per_second)}});
 }
 
-Result<int> bench(const Arguments& arguments, const Globals& globals) {
+Result<int> bench(const BenchArguments& arguments, const Globals& globals) {
   std::vector<size_t> threads = arguments.threads;
   if (threads.empty()) threads.push_back(arguments.session.options.threads);
   std::vector<json::Value> rows;
@@ -131,8 +131,8 @@ Result<int> bench(const Arguments& arguments, const Globals& globals) {
   return 0;
 }
 
-Action declare(CLI::App& app, const Globals& globals) {
-  auto arguments = std::make_shared<Arguments>();
+Action declare_bench(CLI::App& app, const Globals& globals) {
+  auto arguments = std::make_shared<BenchArguments>();
   app.add_option("MODEL", arguments->session.model, ".cmf file, GGUF file or Hugging Face directory")
       ->required();
   app.add_option("--prompt", arguments->prompts, "prompt lengths")
@@ -154,6 +154,6 @@ Action declare(CLI::App& app, const Globals& globals) {
 }  // namespace
 
 const Verb kBench{"bench", "measure prefill and decode speed",
-                  "amphora bench model.cmf --prompt 128 --gen 64 --threads 1,2", declare};
+                  "amphora bench model.cmf --prompt 128 --gen 64 --threads 1,2", declare_bench};
 
 }  // namespace amphora::cli

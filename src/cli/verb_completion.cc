@@ -110,7 +110,7 @@ Result<std::string> completion_script(const CLI::App& app, std::string_view shel
               fmt::format("no completion for '{}'; there is bash, zsh, fish and powershell", shell));
 }
 
-Action declare(CLI::App& app, const Globals&) {
+Action declare_completion(CLI::App& app, const Globals&) {
   auto shell = std::make_shared<std::string>();
   app.add_option("SHELL", *shell, "bash, zsh, fish or powershell")->required();
   return [shell, &app]() -> Result<int> {
@@ -122,6 +122,7 @@ Action declare(CLI::App& app, const Globals&) {
 
 }  // namespace
 
-const Verb kCompletion{"completion", "a shell's completion script", "amphora completion bash", declare};
+const Verb kCompletion{"completion", "a shell's completion script", "amphora completion bash",
+                       declare_completion};
 
 }  // namespace amphora::cli

@@ -21,7 +21,7 @@
 namespace amphora::cli {
 namespace {
 
-struct Arguments {
+struct ConvertArguments {
   std::string source, out, quant = "q8", encoder, importance, route_stats, shard_max_gb, pre_tokenizer;
   std::vector<std::string> rules;
   size_t threads = 0;
@@ -34,7 +34,7 @@ struct Inputs {
   std::optional<RouteStats> route_stats;
 };
 
-Result<Inputs> read_inputs(const Arguments& arguments) {
+Result<Inputs> read_inputs(const ConvertArguments& arguments) {
   Inputs inputs;
   if (!arguments.importance.empty()) {
     AMPHORA_ASSIGN(inputs.importance, load_importance(arguments.importance));
@@ -45,7 +45,7 @@ Result<Inputs> read_inputs(const Arguments& arguments) {
   return inputs;
 }
 
-Result<ConvertOptions> options_of(const Arguments& arguments, const Inputs& inputs) {
+Result<ConvertOptions> options_of(const ConvertArguments& arguments, const Inputs& inputs) {
   ConvertOptions options;
   AMPHORA_ASSIGN(options.quant.target, parse_quant_target(arguments.quant));
   for (const std::string& text : arguments.rules) {
@@ -164,7 +164,7 @@ void print_tensors(const ConversionReport& report, bool all) {
                         human_bytes(tensor.bytes)));
 }
 
-void print_report(const ConversionReport& report, const Arguments& arguments, const Globals& globals) {
+void print_report(const ConversionReport& report, const ConvertArguments& arguments, const Globals& globals) {
   print_tensors(report, arguments.dry_run || globals.verbose);
   print(fmt::format("{:<28} {:>7} {:>9} {:>6} {:>8} {:>6}\n", "type", "tensors", "bytes", "share", "nominal",
                     "bits"));
@@ -187,7 +187,7 @@ Status note_what_cannot_run(const std::filesystem::path& path, std::vector<std::
   return {};
 }
 
-Result<int> run_conversion(const Arguments& arguments, const Globals& globals) {
+Result<int> run_conversion(const ConvertArguments& arguments, const Globals& globals) {
   if (arguments.out.empty() && !arguments.dry_run) return fail(Fault::kUsage, "-o OUT.cmf is missing");
   AMPHORA_ASSIGN(const Inputs inputs, read_inputs(arguments));
   AMPHORA_ASSIGN(ConvertOptions options, options_of(arguments, inputs));
@@ -214,8 +214,8 @@ Result<int> run_conversion(const Arguments& arguments, const Globals& globals) {
   return 0;
 }
 
-Action declare(CLI::App& app, const Globals& globals) {
-  auto arguments = std::make_shared<Arguments>();
+Action declare_convert(CLI::App& app, const Globals& globals) {
+  auto arguments = std::make_shared<ConvertArguments>();
   app.add_option("SOURCE", arguments->source, "Hugging Face directory, GGUF file or .cmf file")->required();
   app.add_option("-o,--output", arguments->out, "the .cmf file to write")->check(not_empty());
   app.add_option(
@@ -252,6 +252,6 @@ Action declare(CLI::App& app, const Globals& globals) {
 }  // namespace
 
 const Verb kConvert{"convert", "pack a model into a .cmf file",
-                    "amphora convert model.gguf -o model.cmf --quant q8", declare};
+                    "amphora convert model.gguf -o model.cmf --quant q8", declare_convert};
 
 }  // namespace amphora::cli

@@ -9,7 +9,7 @@
 namespace amphora::cli {
 namespace {
 
-struct Arguments {
+struct DiffArguments {
   std::string before, after;
   bool bytes = false;
 };
@@ -123,7 +123,7 @@ json::Value names_value(const std::vector<const cmf::TensorRecord*>& tensors) {
   return json::Value::array(std::move(names));
 }
 
-json::Value difference_value(const Arguments& arguments, const Difference& difference) {
+json::Value difference_value(const DiffArguments& arguments, const Difference& difference) {
   std::vector<json::Value> changed;
   for (const Difference::ChangedTensor& tensor : difference.changed) {
     json::Value value = json::Value::object({{"name", text_value(tensor.name)}});
@@ -180,7 +180,7 @@ void print_difference(const Difference& difference) {
     print(fmt::format("{}: {}\n", difference.features->place, words_of(*difference.features)));
 }
 
-Result<int> diff(const Arguments& arguments, const Globals& globals) {
+Result<int> diff(const DiffArguments& arguments, const Globals& globals) {
   AMPHORA_ASSIGN(const cmf::CmfFile before, cmf::CmfFile::open(std::filesystem::path(arguments.before)));
   AMPHORA_ASSIGN(const cmf::CmfFile after, cmf::CmfFile::open(std::filesystem::path(arguments.after)));
   const Difference difference = compare(before, after, arguments.bytes);
@@ -194,8 +194,8 @@ Result<int> diff(const Arguments& arguments, const Globals& globals) {
   return difference.empty() ? 0 : 1;
 }
 
-Action declare(CLI::App& app, const Globals& globals) {
-  auto arguments = std::make_shared<Arguments>();
+Action declare_diff(CLI::App& app, const Globals& globals) {
+  auto arguments = std::make_shared<DiffArguments>();
   app.add_option("A", arguments->before, "a .cmf file")->required();
   app.add_option("B", arguments->after, "another")->required();
   app.add_flag("--bytes", arguments->bytes, "compare the payloads too, not only their recorded hashes");
@@ -205,6 +205,6 @@ Action declare(CLI::App& app, const Globals& globals) {
 }  // namespace
 
 const Verb kDiff{"diff", "what differs between two files (status 1 if anything does)",
-                 "amphora diff model.cmf tuned.cmf", declare};
+                 "amphora diff model.cmf tuned.cmf", declare_diff};
 
 }  // namespace amphora::cli

@@ -104,7 +104,7 @@ std::vector<Fact> gather(bool measure) {
   return facts;
 }
 
-Action declare(CLI::App& app, const Globals& globals) {
+Action declare_doctor(CLI::App& app, const Globals& globals) {
   auto skip = std::make_shared<bool>(false);
   app.add_flag("--no-measure", *skip, "do not measure the memory's bandwidth");
   return [skip, &globals]() -> Result<int> {
@@ -123,6 +123,6 @@ Action declare(CLI::App& app, const Globals& globals) {
 
 }  // namespace
 
-const Verb kDoctor{"doctor", "what this machine and this build are", "amphora doctor", declare};
+const Verb kDoctor{"doctor", "what this machine and this build are", "amphora doctor", declare_doctor};
 
 }  // namespace amphora::cli

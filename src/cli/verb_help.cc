@@ -10,7 +10,7 @@ std::string help_of(const CLI::App& app, const std::string& before) {
   return app.get_formatter()->make_help(&app, before, CLI::AppFormatMode::Normal);
 }
 
-Action declare(CLI::App& app, const Globals&) {
+Action declare_help(CLI::App& app, const Globals&) {
   auto verb = std::make_shared<std::string>();
   app.add_option("VERB", *verb, "the verb (without one: a list of all)");
   return [verb, &app]() -> Result<int> {
@@ -30,6 +30,6 @@ Action declare(CLI::App& app, const Globals&) {
 
 }  // namespace
 
-const Verb kHelp{"help", "this list, or a verb's options", "amphora help convert", declare};
+const Verb kHelp{"help", "this list, or a verb's options", "amphora help convert", declare_help};
 
 }  // namespace amphora::cli

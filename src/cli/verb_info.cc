@@ -16,7 +16,7 @@
 namespace amphora::cli {
 namespace {
 
-struct Arguments {
+struct InfoArguments {
   std::string file;
   bool memory = false;
   uint32_t context = 0;
@@ -190,7 +190,7 @@ Result<std::shared_ptr<const Model>> can_run(const std::shared_ptr<const Package
   return model;
 }
 
-Result<int> info(const Arguments& arguments, const Globals& globals) {
+Result<int> info(const InfoArguments& arguments, const Globals& globals) {
   const auto file = open_if_cmf(arguments.file);
   if (!file) return std::unexpected(file.error());
   const auto package = open_package(arguments.file);
@@ -225,8 +225,8 @@ Result<int> info(const Arguments& arguments, const Globals& globals) {
   return 0;
 }
 
-Action declare(CLI::App& app, const Globals& globals) {
-  auto arguments = std::make_shared<Arguments>();
+Action declare_info(CLI::App& app, const Globals& globals) {
+  auto arguments = std::make_shared<InfoArguments>();
   app.add_option("FILE", arguments->file, ".cmf file, GGUF file or Hugging Face directory")->required();
   app.add_flag("--memory", arguments->memory, "what a run needs, by kind");
   app.add_option("--ctx", arguments->context, "with --memory: the context in tokens (default: the model's)");
@@ -235,6 +235,6 @@ Action declare(CLI::App& app, const Globals& globals) {
 
 }  // namespace
 
-const Verb kInfo{"info", "what a model file is and holds", "amphora info model.cmf --memory", declare};
+const Verb kInfo{"info", "what a model file is and holds", "amphora info model.cmf --memory", declare_info};
 
 }  // namespace amphora::cli

@@ -7,7 +7,7 @@
 namespace amphora::cli {
 namespace {
 
-struct Arguments {
+struct KeygenArguments {
   std::string path;
   bool show = false;
 };
@@ -26,8 +26,8 @@ Result<int> make_key(const std::string& path, bool show, const Globals& globals)
   return 0;
 }
 
-Action declare(CLI::App& app, const Globals& globals) {
-  auto arguments = std::make_shared<Arguments>();
+Action declare_keygen(CLI::App& app, const Globals& globals) {
+  auto arguments = std::make_shared<KeygenArguments>();
   app.add_option("OUT", arguments->path, "file for the secret seed; must not exist yet")->required();
   app.add_flag("--show", arguments->show, "print the public key of a seed that is there already");
   return [arguments, &globals] { return make_key(arguments->path, arguments->show, globals); };
@@ -35,6 +35,6 @@ Action declare(CLI::App& app, const Globals& globals) {
 
 }  // namespace
 
-const Verb kKeygen{"keygen", "make a key to sign files with", "amphora keygen release.key", declare};
+const Verb kKeygen{"keygen", "make a key to sign files with", "amphora keygen release.key", declare_keygen};
 
 }  // namespace amphora::cli

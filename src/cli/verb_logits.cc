@@ -9,7 +9,7 @@
 namespace amphora::cli {
 namespace {
 
-struct Arguments {
+struct LogitsArguments {
   SessionArguments session;
   std::string tokens;
   size_t top = 10;
@@ -23,7 +23,7 @@ json::Value id_array(std::span<const TokenId> ids) {
   return json::Value::array(std::move(values));
 }
 
-Result<int> show_logits(const Arguments& arguments, const Globals& globals) {
+Result<int> show_logits(const LogitsArguments& arguments, const Globals& globals) {
   if (arguments.all && !globals.json) return fail(Fault::kUsage, "--all needs --json");
   AMPHORA_ASSIGN(const std::vector<TokenId> ids, parse_token_ids(arguments.tokens));
   AMPHORA_ASSIGN(const LoadedModel loaded, load_model(globals, arguments.session));
@@ -70,8 +70,8 @@ Result<int> show_logits(const Arguments& arguments, const Globals& globals) {
   return 0;
 }
 
-Action declare(CLI::App& app, const Globals& globals) {
-  auto arguments = std::make_shared<Arguments>();
+Action declare_logits(CLI::App& app, const Globals& globals) {
+  auto arguments = std::make_shared<LogitsArguments>();
   arguments->session.declare(app);
   app.add_option("--tokens", arguments->tokens, "the prompt's token ids: 1,2,3")->required();
   app.add_option("--top", arguments->top, "how many of the largest to show")->capture_default_str();
@@ -84,6 +84,6 @@ Action declare(CLI::App& app, const Globals& globals) {
 }  // namespace
 
 const Verb kLogits{"logits", "logits after a sequence of ids",
-                   "amphora logits model.cmf --tokens 2,9259 --top 5 --exact", declare};
+                   "amphora logits model.cmf --tokens 2,9259 --top 5 --exact", declare_logits};
 
 }  // namespace amphora::cli

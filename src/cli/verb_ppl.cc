@@ -15,13 +15,13 @@
 namespace amphora::cli {
 namespace {
 
-struct Arguments {
+struct PplArguments {
   SessionArguments session;
   std::string file, tokens_file, importance_out, reference;
   uint32_t stride = 0;
 };
 
-Result<std::vector<TokenId>> read_ids(const Arguments& arguments, const LoadedModel& loaded) {
+Result<std::vector<TokenId>> read_ids(const PplArguments& arguments, const LoadedModel& loaded) {
   if (!arguments.tokens_file.empty()) {
     AMPHORA_ASSIGN(const std::string text, read_text(arguments.tokens_file));
     return parse_token_ids(text);
@@ -32,7 +32,8 @@ Result<std::vector<TokenId>> read_ids(const Arguments& arguments, const LoadedMo
 }
 
 /// Opened before the model runs: what cannot be written is refused before the work, not after it.
-Result<std::optional<AtomicFile>> create_importance_file(const Arguments& arguments, const Package& package) {
+Result<std::optional<AtomicFile>> create_importance_file(const PplArguments& arguments,
+                                                         const Package& package) {
   const std::string& path = arguments.importance_out;
   if (path.empty()) return std::nullopt;
   std::vector<std::filesystem::path> inputs = {arguments.file, arguments.tokens_file, arguments.reference};
@@ -46,7 +47,7 @@ Result<std::optional<AtomicFile>> create_importance_file(const Arguments& argume
 }
 
 /// The model to compare with, opened before anything runs; empty if there is none.
-Result<LoadedModel> load_reference(const Arguments& arguments, const Globals& globals) {
+Result<LoadedModel> load_reference(const PplArguments& arguments, const Globals& globals) {
   if (arguments.reference.empty()) return LoadedModel{};
   SessionArguments of_reference = arguments.session;
   of_reference.model = arguments.reference;
@@ -92,7 +93,7 @@ void print_result(const Perplexity& result, const std::optional<Divergence>& fou
         found->ppl_ratio, found->kl_mean, found->kl_99, 100 * found->top1_agreement, found->positions));
 }
 
-Result<Perplexity> measure(const Arguments& arguments, const Globals& globals, Session& session,
+Result<Perplexity> measure(const PplArguments& arguments, const Globals& globals, Session& session,
                            std::span<const TokenId> ids, const InterruptScope& interrupt) {
   ProgressBar bar("ppl (tokens)", globals.quiet || globals.json);
   PerplexityOptions options;
@@ -102,7 +103,7 @@ Result<Perplexity> measure(const Arguments& arguments, const Globals& globals, S
   return perplexity(session, ids, options);
 }
 
-Result<int> show_perplexity(const Arguments& arguments, const Globals& globals) {
+Result<int> show_perplexity(const PplArguments& arguments, const Globals& globals) {
   if (arguments.file.empty() == arguments.tokens_file.empty())
     return fail(Fault::kUsage, "give either a FILE or --tokens-file");
   if (!arguments.reference.empty() && arguments.stride != 0)
@@ -133,8 +134,8 @@ Result<int> show_perplexity(const Arguments& arguments, const Globals& globals) 
   return 0;
 }
 
-Action declare(CLI::App& app, const Globals& globals) {
-  auto arguments = std::make_shared<Arguments>();
+Action declare_ppl(CLI::App& app, const Globals& globals) {
+  auto arguments = std::make_shared<PplArguments>();
   arguments->session.declare(app);
   app.add_option("FILE", arguments->file, "the text ('-': standard input)");
   app.add_option("--tokens-file", arguments->tokens_file, "token ids instead of a text");
@@ -150,6 +151,6 @@ Action declare(CLI::App& app, const Globals& globals) {
 
 }  // namespace
 
-const Verb kPerplexity{"ppl", "perplexity of a text", "amphora ppl model.cmf text.txt", declare};
+const Verb kPerplexity{"ppl", "perplexity of a text", "amphora ppl model.cmf text.txt", declare_ppl};
 
 }  // namespace amphora::cli

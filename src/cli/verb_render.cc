@@ -12,7 +12,7 @@
 namespace amphora::cli {
 namespace {
 
-struct Arguments {
+struct RenderArguments {
   std::string model, request, tools, chat_template;
   bool no_generation_prompt = false;
   std::vector<std::string> variables;
@@ -37,7 +37,7 @@ Result<json::Value> read_json(const std::string& path) {
   return value;
 }
 
-Result<text::ChatRequest> read_request(const Arguments& arguments) {
+Result<text::ChatRequest> read_request(const RenderArguments& arguments) {
   AMPHORA_ASSIGN(json::Value document, read_json(arguments.request));
   text::ChatRequest request;
   request.add_generation_prompt = !arguments.no_generation_prompt;
@@ -80,7 +80,7 @@ Result<text::ChatRequest> read_request(const Arguments& arguments) {
 }
 
 // A bare template file, or the template of a model with its special tokens as variables.
-Result<std::string> render_text(const Arguments& arguments, const text::ChatRequest& request) {
+Result<std::string> render_text(const RenderArguments& arguments, const text::ChatRequest& request) {
   if (std::filesystem::path(arguments.model).extension() == ".jinja") {
     AMPHORA_ASSIGN(const std::string source, read_text(arguments.model));
     AMPHORA_ASSIGN(const auto chat_template, text::ChatTemplate::parse(source));
@@ -94,7 +94,7 @@ Result<std::string> render_text(const Arguments& arguments, const text::ChatRequ
   return format.render(request);
 }
 
-Result<int> render(const Arguments& arguments, const Globals& globals) {
+Result<int> render(const RenderArguments& arguments, const Globals& globals) {
   AMPHORA_ASSIGN(const text::ChatRequest request, read_request(arguments));
   const auto text = render_text(arguments, request);
   if (!globals.json) {
@@ -110,8 +110,8 @@ Result<int> render(const Arguments& arguments, const Globals& globals) {
   return 0;
 }
 
-Action declare(CLI::App& app, const Globals& globals) {
-  auto arguments = std::make_shared<Arguments>();
+Action declare_render(CLI::App& app, const Globals& globals) {
+  auto arguments = std::make_shared<RenderArguments>();
   app.add_option("MODEL", arguments->model, "a model, or a bare .jinja file")->required();
   app.add_option("REQUEST", arguments->request,
                  "JSON file ('-': standard input): an array of messages, or an object with messages, tools,\n"
@@ -129,6 +129,6 @@ Action declare(CLI::App& app, const Globals& globals) {
 }  // namespace
 
 const Verb kRender{"render", "what a chat template makes of a conversation",
-                   "amphora render model.cmf request.json", declare};
+                   "amphora render model.cmf request.json", declare_render};
 
 }  // namespace amphora::cli

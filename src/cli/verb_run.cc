@@ -20,7 +20,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-struct Arguments {
+struct RunArguments {
   SessionArguments session;
   std::optional<std::string> prompt;  // an empty one is a prompt too
   std::string prompt_file, system, chat_template, seed, save_state, load_state;
@@ -38,7 +38,7 @@ struct Arguments {
 };
 
 struct Runner {
-  const Arguments& arguments;
+  const RunArguments& arguments;
   const Globals& globals;
   Clock::time_point started;
   LoadedModel loaded;
@@ -78,7 +78,7 @@ Status check_file(const std::filesystem::path& path) {
 }
 
 // A shard runs with its siblings, so they are checked too.
-Status check_before_running(const Arguments& arguments) {
+Status check_before_running(const RunArguments& arguments) {
   const std::filesystem::path named = arguments.session.model;
   AMPHORA_TRY(check_file(named));
   AMPHORA_ASSIGN(const cmf::CmfSet set, cmf::CmfSet::open(named));
@@ -88,7 +88,7 @@ Status check_before_running(const Arguments& arguments) {
 }
 
 // Whether the state can be saved is asked before the work that is to be saved.
-Status take_up_state(const Arguments& arguments, Session& session) {
+Status take_up_state(const RunArguments& arguments, Session& session) {
   if (!arguments.save_state.empty()) {
     AMPHORA_TRY(check_state(session.model()));
     std::error_code ignored;
@@ -100,7 +100,7 @@ Status take_up_state(const Arguments& arguments, Session& session) {
 
 // The template that the user names, or the model's own. A file without one runs raw, and says so.
 Result<std::optional<ChatFormat>> choose_chat_format(const Runner& runner, bool needs_chat) {
-  const Arguments& arguments = runner.arguments;
+  const RunArguments& arguments = runner.arguments;
   if (arguments.raw) {
     if (needs_chat) return fail(Fault::kUsage, "--raw needs a prompt: -p or -f");
     return std::nullopt;
@@ -237,7 +237,7 @@ Result<int> run_chat(Runner& runner) {
   return 0;
 }
 
-Result<int> run(const Arguments& arguments, const Globals& globals) {
+Result<int> run(const RunArguments& arguments, const Globals& globals) {
   Runner runner{.arguments = arguments,
                 .globals = globals,
                 .started = Clock::now(),
@@ -281,8 +281,8 @@ Result<int> run(const Arguments& arguments, const Globals& globals) {
   return status;
 }
 
-Action declare(CLI::App& app, const Globals& globals) {
-  auto arguments = std::make_shared<Arguments>();
+Action declare_run(CLI::App& app, const Globals& globals) {
+  auto arguments = std::make_shared<RunArguments>();
   arguments->session.declare(app);
   app.add_option("-p,--prompt", arguments->prompt, "the prompt (without -p and -f: a chat on the terminal)");
   app.add_option("-f,--file", arguments->prompt_file, "a file with the prompt ('-': standard input)");
@@ -329,6 +329,6 @@ Action declare(CLI::App& app, const Globals& globals) {
 }  // namespace
 
 const Verb kRun{"run", "answer a prompt, or chat",
-                "amphora run model.cmf -p 'The capital of France is' --raw --max-tokens 20", declare};
+                "amphora run model.cmf -p 'The capital of France is' --raw --max-tokens 20", declare_run};
 
 }  // namespace amphora::cli

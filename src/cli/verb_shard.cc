@@ -9,11 +9,11 @@
 namespace amphora::cli {
 namespace {
 
-struct Arguments {
+struct ShardArguments {
   std::string model, out, limit;
 };
 
-Result<int> run_sharding(const Arguments& arguments, const Globals& globals) {
+Result<int> run_sharding(const ShardArguments& arguments, const Globals& globals) {
   AMPHORA_ASSIGN(const uint64_t limit, parse_shard_limit(arguments.limit));
   ProgressBar bar("shard", globals.quiet || globals.json);
   AMPHORA_ASSIGN(const auto files, compact(arguments.model, arguments.out, limit, bar.function()));
@@ -21,8 +21,8 @@ Result<int> run_sharding(const Arguments& arguments, const Globals& globals) {
   return 0;
 }
 
-Action declare(CLI::App& app, const Globals& globals) {
-  auto arguments = std::make_shared<Arguments>();
+Action declare_shard(CLI::App& app, const Globals& globals) {
+  auto arguments = std::make_shared<ShardArguments>();
   app.add_option("MODEL", arguments->model, ".cmf file, or any shard of a set")->required();
   app.add_option("-o,--output", arguments->out,
                  "OUT.cmf: the shards are OUT-00001-of-….cmf; OUT.cmf itself if all fits into one")
@@ -35,6 +35,6 @@ Action declare(CLI::App& app, const Globals& globals) {
 }  // namespace
 
 const Verb kShard{"shard", "split a .cmf file into a set of shards",
-                  "amphora shard model.cmf -o model.cmf --shard-max-gb 4", declare};
+                  "amphora shard model.cmf -o model.cmf --shard-max-gb 4", declare_shard};
 
 }  // namespace amphora::cli

@@ -13,7 +13,7 @@
 namespace amphora::cli {
 namespace {
 
-struct Arguments {
+struct SignArguments {
   std::vector<std::string> files;
   std::string key;
 };
@@ -45,7 +45,7 @@ Status sign_file(const std::string& file, const crypto::Ed25519Key& key, const G
   return {};
 }
 
-Result<int> sign_files(const Arguments& arguments, const Globals& globals) {
+Result<int> sign_files(const SignArguments& arguments, const Globals& globals) {
   AMPHORA_ASSIGN(const crypto::Ed25519Key key, cmf::load_signing_key(arguments.key));
   int worst = 0;
   for (const std::string& file : arguments.files) {
@@ -59,8 +59,8 @@ Result<int> sign_files(const Arguments& arguments, const Globals& globals) {
   return worst;
 }
 
-Action declare(CLI::App& app, const Globals& globals) {
-  auto arguments = std::make_shared<Arguments>();
+Action declare_sign(CLI::App& app, const Globals& globals) {
+  auto arguments = std::make_shared<SignArguments>();
   app.add_option("FILE", arguments->files, "files to sign, each into FILE.sig")->required();
   app.add_option("--key", arguments->key, "key file, as `keygen` makes it")->required();
   return [arguments, &globals] { return sign_files(*arguments, globals); };
@@ -69,6 +69,6 @@ Action declare(CLI::App& app, const Globals& globals) {
 }  // namespace
 
 const Verb kSign{"sign", "verify files and write a signature beside each",
-                 "amphora sign model.cmf --key release.key", declare};
+                 "amphora sign model.cmf --key release.key", declare_sign};
 
 }  // namespace amphora::cli

@@ -102,7 +102,7 @@ constexpr std::array<Verb, 2> kSubcommands = {
     Verb{"apply", "write a base with a skill file's tensors in their places",
          "amphora skill apply base.cmf skill.cmf -o model.cmf", declare_apply}};
 
-Action declare(CLI::App& app, const Globals& globals) {
+Action declare_skill(CLI::App& app, const Globals& globals) {
   app.require_subcommand(1);
   auto actions = std::make_shared<std::vector<std::pair<CLI::App*, Action>>>();
   for (const Verb& verb : kSubcommands) {
@@ -122,6 +122,6 @@ Action declare(CLI::App& app, const Globals& globals) {
 }  // namespace
 
 const Verb kSkill{"skill", "list skills, or apply a skill file to its base",
-                  "amphora skill apply base.cmf skill.cmf -o model.cmf", declare};
+                  "amphora skill apply base.cmf skill.cmf -o model.cmf", declare_skill};
 
 }  // namespace amphora::cli

@@ -24,7 +24,7 @@ struct Statistics {
   std::vector<float> first_values;
 };
 
-struct Arguments {
+struct TensorsArguments {
   std::string file;
   std::string filter;
   bool stats = false;
@@ -119,7 +119,7 @@ void print_row(const cmf::TensorRecord& tensor, const Extras& extras) {
   print(line + "\n");
 }
 
-Result<int> list_tensors(const Arguments& arguments, const Globals& globals) {
+Result<int> list_tensors(const TensorsArguments& arguments, const Globals& globals) {
   AMPHORA_ASSIGN(const cmf::CmfFile file, cmf::CmfFile::open(arguments.file));
   AMPHORA_ASSIGN(const NamePattern filter, NamePattern::compile(arguments.filter));
   const uint64_t data_offset = file.envelope().place(cmf::Section::kData).offset;
@@ -150,8 +150,8 @@ Result<int> list_tensors(const Arguments& arguments, const Globals& globals) {
   return 0;
 }
 
-Action declare(CLI::App& app, const Globals& globals) {
-  auto arguments = std::make_shared<Arguments>();
+Action declare_tensors(CLI::App& app, const Globals& globals) {
+  auto arguments = std::make_shared<TensorsArguments>();
   app.add_option("FILE", arguments->file, "a .cmf file")->required();
   app.add_option("--filter", arguments->filter, "only names that this regular expression finds");
   app.add_flag("--stats", arguments->stats, "minimum, maximum, sums and hash of the decoded values");
@@ -164,6 +164,6 @@ Action declare(CLI::App& app, const Globals& globals) {
 }  // namespace
 
 const Verb kTensors{"tensors", "list a file's tensors",
-                    "amphora tensors model.cmf --filter 'layers\\.0\\.' --stats", declare};
+                    "amphora tensors model.cmf --filter 'layers\\.0\\.' --stats", declare_tensors};
 
 }  // namespace amphora::cli

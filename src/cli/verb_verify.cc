@@ -11,7 +11,7 @@
 namespace amphora::cli {
 namespace {
 
-struct Arguments {
+struct VerifyArguments {
   std::vector<std::string> files;
   bool strong = false;
   std::string public_key;
@@ -71,7 +71,7 @@ int worse(int a, int b) {
   return a == invalid || b == invalid ? invalid : std::max(a, b);
 }
 
-Result<int> verify_files(const Arguments& arguments, const Globals& globals) {
+Result<int> verify_files(const VerifyArguments& arguments, const Globals& globals) {
   cmf::VerifyOptions options{.strong = arguments.strong};
   if (!arguments.public_key.empty()) {
     AMPHORA_ASSIGN(options.public_key, cmf::load_public_key(arguments.public_key));
@@ -98,8 +98,8 @@ Result<int> verify_files(const Arguments& arguments, const Globals& globals) {
   return worst;
 }
 
-Action declare(CLI::App& app, const Globals& globals) {
-  auto arguments = std::make_shared<Arguments>();
+Action declare_verify(CLI::App& app, const Globals& globals) {
+  auto arguments = std::make_shared<VerifyArguments>();
   app.add_option("FILE", arguments->files, "files to check")->required();
   app.add_flag("--strong", arguments->strong, "also demand a good signature beside each file");
   app.add_option("--public-key", arguments->public_key,
@@ -111,6 +111,6 @@ Action declare(CLI::App& app, const Globals& globals) {
 }  // namespace
 
 const Verb kVerify{"verify", "check everything that a file says about itself", "amphora verify model.cmf",
-                   declare};
+                   declare_verify};
 
 }  // namespace amphora::cli

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <fstream>
-#include <iterator>
 
 #include "base/testing/fetched.h"
 #include "base/testing/test_data.h"
@@ -12,6 +11,8 @@
 
 namespace amphora {
 namespace {
+
+using testing::read_text;
 
 struct Published {
   const char* name;
@@ -41,12 +42,6 @@ const Published kModels[] = {
      "<\uff5cbegin\u2581of\u2581sentence\uff5c>"},
 };
 
-std::string read_file(const std::filesystem::path& path) {
-  std::ifstream file(path, std::ios::binary);
-  EXPECT_TRUE(file) << path;
-  return std::string(std::istreambuf_iterator<char>(file), {});
-}
-
 std::optional<std::string> token_text(const json::Value& config, const char* key) {
   const json::Value* token = config.find_present(key);
   if (token == nullptr) return std::nullopt;
@@ -59,8 +54,8 @@ class PublishedChat : public ::testing::TestWithParam<Published> {
     const auto folder = testing::fetched("tokenizers") / GetParam().name;
     AMPHORA_SKIP_WITHOUT(folder / "tokenizer.json", "scripts/fetch-tokenizers.sh");
     AMPHORA_SKIP_WITHOUT(folder / "tokenizer_config.json", "scripts/fetch-tokenizers.sh");
-    const json::Value config = json::parse(read_file(folder / "tokenizer_config.json")).value();
-    load(read_file(folder / "tokenizer.json"), config.find("chat_template")->text(), config);
+    const json::Value config = json::parse(read_text(folder / "tokenizer_config.json")).value();
+    load(read_text(folder / "tokenizer.json"), config.find("chat_template")->text(), config);
   }
 
   void load(std::string tokenizer_json, const std::string& chat_template, const json::Value& config) {

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "amphora/session.h"
+#include "engine/testing/tiny_session.h"
 #include "kernels/kernels.h"
 #include "model/testing/tiny_package.h"
 
@@ -11,6 +12,7 @@ namespace {
 
 using model::testing::TinyPackage;
 using ::testing::HasSubstr;
+using testing::some_ids;
 
 std::shared_ptr<const Model> load(const TinyPackage& tiny) {
   auto model = Model::load(tiny.take());
@@ -22,12 +24,6 @@ std::unique_ptr<Session> open(const std::shared_ptr<const Model>& model, const S
   auto session = Session::create(model, options);
   if (!session) ADD_FAILURE() << session.error().message;
   return *std::move(session);
-}
-
-std::vector<TokenId> some_ids(size_t count) {
-  std::vector<TokenId> ids(count);
-  for (size_t i = 0; i < count; ++i) ids[i] = static_cast<TokenId>((i * i * 7 + i * 13 + 5) % 80);
-  return ids;
 }
 
 /// Logits after the last of the ids, fed in pieces of this size.

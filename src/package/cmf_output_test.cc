@@ -12,10 +12,10 @@ namespace amphora {
 namespace {
 
 namespace fs = std::filesystem;
-using cmf::testing::read_text;
 using cmf::testing::small_file;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using testing::read_text;
 using testing::TemporaryFolder;
 
 /// small_file(): a 12, b 12, c 18, none 0, d 10 bytes.
@@ -41,7 +41,7 @@ std::vector<OutputFile> written(const fs::path& path, const cmf::NewFile& file,
   return output->files();
 }
 
-std::vector<std::string> names_in(const fs::path& folder) {
+std::vector<std::string> sorted_names_in(const fs::path& folder) {
   std::vector<std::string> names;
   for (const auto& entry : fs::directory_iterator(folder)) names.push_back(entry.path().filename().string());
   std::ranges::sort(names);
@@ -97,7 +97,7 @@ TEST(CmfOutput, StartsAShardWhereTheNextPayloadWouldPassTheLimit) {
 TEST(CmfOutput, NamesShardsAfterAPathWithoutExtensionToo) {
   const TemporaryFolder folder;
   written(folder / "tiny.v2", small_file(), 42);
-  EXPECT_THAT(names_in(folder.path()),
+  EXPECT_THAT(sorted_names_in(folder.path()),
               ElementsAre("tiny.v2-00001-of-00002.cmf", "tiny.v2-00002-of-00002.cmf"));
 }
 
@@ -182,7 +182,7 @@ TEST(CmfOutput, TakesItsFilesBackIfOneCannotBeNamed) {
   const Status finished = output->finish();
   ASSERT_FALSE(finished);
   EXPECT_EQ(finished.error().fault, Fault::kIo);
-  EXPECT_THAT(names_in(folder.path()), ElementsAre("a-00002-of-00004.cmf", "a-00004-of-00004.cmf"));
+  EXPECT_THAT(sorted_names_in(folder.path()), ElementsAre("a-00002-of-00004.cmf", "a-00004-of-00004.cmf"));
 }
 
 TEST(CmfOutput, NeverLeavesAnOldFirstShardWithNewOthers) {
@@ -193,14 +193,14 @@ TEST(CmfOutput, NeverLeavesAnOldFirstShardWithNewOthers) {
   ASSERT_TRUE(write_file(folder / "a-00001-of-00004.cmf", as_bytes("older")));
   fs::create_directory(folder / "a-00002-of-00004.cmf");
   ASSERT_FALSE(output->finish());
-  EXPECT_THAT(names_in(folder.path()), ElementsAre("a-00002-of-00004.cmf"));
+  EXPECT_THAT(sorted_names_in(folder.path()), ElementsAre("a-00002-of-00004.cmf"));
 }
 
 TEST(CmfOutput, ReplacesAnOlderSet) {
   const TemporaryFolder folder;
   for (const char* const tokenizer : {"{}", R"({"model":{}})"})
     written(folder / "a.cmf", small_file(tokenizer), 42);
-  EXPECT_THAT(names_in(folder.path()), ElementsAre("a-00001-of-00002.cmf", "a-00002-of-00002.cmf"));
+  EXPECT_THAT(sorted_names_in(folder.path()), ElementsAre("a-00001-of-00002.cmf", "a-00002-of-00002.cmf"));
   EXPECT_EQ(cmf::CmfFile::open(folder / "a-00001-of-00002.cmf")->tokenizer_json(), R"({"model":{}})");
 }
 

@@ -11,13 +11,13 @@
 namespace amphora::package {
 namespace {
 
-struct Part {
+struct FusedPart {
   std::string_view name;
   uint64_t (*rows)(const ModelSpec& spec);
 };
 struct Fusion {
   std::string_view name;
-  std::array<Part, 3> parts;  ///< the last may be empty
+  std::array<FusedPart, 3> parts;  ///< the last may be empty
 };
 
 uint64_t query_rows(const ModelSpec& spec) { return uint64_t{spec.num_attention_heads} * spec.head_dim; }
@@ -26,10 +26,10 @@ uint64_t ffn_rows(const ModelSpec& spec) { return spec.intermediate_size; }
 
 constexpr std::array kFusions = {
     Fusion{".self_attn.qkv_proj.",
-           {Part{".self_attn.q_proj.", query_rows}, Part{".self_attn.k_proj.", kv_rows},
-            Part{".self_attn.v_proj.", kv_rows}}},
+           {FusedPart{".self_attn.q_proj.", query_rows}, FusedPart{".self_attn.k_proj.", kv_rows},
+            FusedPart{".self_attn.v_proj.", kv_rows}}},
     Fusion{".mlp.gate_up_proj.",
-           {Part{".mlp.gate_proj.", ffn_rows}, Part{".mlp.up_proj.", ffn_rows}, Part{}}},
+           {FusedPart{".mlp.gate_proj.", ffn_rows}, FusedPart{".mlp.up_proj.", ffn_rows}, FusedPart{}}},
 };
 
 }  // namespace
@@ -39,7 +39,7 @@ Result<std::vector<PackageTensor>> split_fused(const PackageTensor& tensor, cons
     const size_t at = tensor.name.find(fusion.name);
     if (at == std::string::npos) continue;
     uint64_t wanted = 0;
-    for (const Part& part : fusion.parts) wanted += part.name.empty() ? 0 : part.rows(spec);
+    for (const FusedPart& part : fusion.parts) wanted += part.name.empty() ? 0 : part.rows(spec);
     if (tensor.shape.empty() || tensor.shape[0] != wanted)
       return fail_at(Fault::kCorrupt, "Shape", tensor.name, std::nullopt,
                      fmt::format("tensor {} has {} rows, config.json wants {}", tensor.name,
@@ -47,7 +47,7 @@ Result<std::vector<PackageTensor>> split_fused(const PackageTensor& tensor, cons
     const uint64_t columns = tensor.elements() / wanted;
     std::vector<PackageTensor> parts;
     uint64_t first = 0;
-    for (const Part& part : fusion.parts) {
+    for (const FusedPart& part : fusion.parts) {
       if (part.name.empty()) continue;
       std::vector<uint64_t> shape = tensor.shape;
       shape[0] = part.rows(spec);

@@ -52,6 +52,18 @@ TEST(GgufOperators, TakeWidthsFromTensorsWhereFilesAreSilent) {
   EXPECT_EQ(spec.moe->moe_intermediate_size, 5u);
   EXPECT_EQ(spec.moe->shared_expert_intermediate_size, 5u);
   EXPECT_EQ(spec.intermediate_size, 5u);
+
+  const auto without_stacks = [] {
+    GgufBuilder other = small_gguf("qwen3moe", {"blk.0.ffn_up_exps.weight", "blk.1.ffn_up_exps.weight"});
+    other.erase("qwen3moe.expert_feed_forward_length");
+    return other;
+  };
+  GgufBuilder joint = without_stacks();
+  joint.add_f32_tensor("blk.1.ffn_gate_up_exps.weight", {8, 10, 3}, std::vector<float>(240));
+  EXPECT_EQ(spec_of(joint).moe->moe_intermediate_size, 5u);
+  GgufBuilder single = without_stacks();
+  single.add_f32_tensor("blk.1.ffn_up.0.weight", {8, 5}, std::vector<float>(40));
+  EXPECT_EQ(spec_of(single).moe->moe_intermediate_size, 5u);
 }
 
 TEST(GgufOperators, KnowsHowEachFamilyRoutes) {
@@ -61,6 +73,7 @@ TEST(GgufOperators, KnowsHowEachFamilyRoutes) {
   EXPECT_TRUE(moe_of("qwen35moe").norm_topk_prob);
   EXPECT_FALSE(moe_of("glm4moe").norm_topk_prob);
   EXPECT_TRUE(moe_of("glm4moe").router_sigmoid);
+  EXPECT_TRUE(spec_of(small_gguf("glm4moe", {"blk.1.exp_probs_b.bias"})).moe->router_sigmoid);
   EXPECT_FALSE(moe_of("qwen3next").router_sigmoid);
   // no key in the file, but a bias of the choice, which only sigmoid routers have
   EXPECT_TRUE(moe_of("deepseek2").router_sigmoid);
@@ -130,6 +143,12 @@ TEST(GgufOperators, ReadWhichLayersAreRecurrent) {
   EXPECT_EQ(spec_of(builder).linear_value_head_dim, 3u);
   add_flags(builder, "qwen35.attention.recurrent_layers", {0, 1});
   EXPECT_THAT(spec_of(builder).layer_types, ElementsAre(kFull, kLinear));
+
+  GgufBuilder predictor = small_gguf("qwen35");  // the list counts its block too
+  predictor.erase("qwen35.block_count").add_u32("qwen35.block_count", 3);
+  predictor.add_u32("qwen35.nextn_predict_layers", 1);
+  add_flags(predictor, "qwen35.attention.recurrent_layers", {0, 1, 0});
+  EXPECT_THAT(spec_of(predictor).layer_types, ElementsAre(kFull, kLinear));
 }
 
 TEST(GgufOperators, ReadWindows) {
@@ -146,6 +165,7 @@ TEST(GgufOperators, ReadWindows) {
   EXPECT_EQ(spec_of(none).sliding_window, std::nullopt);
 
   GgufBuilder olmo = small_gguf("olmo2");
+  EXPECT_EQ(spec_of(olmo).rope_local_base_freq, std::nullopt);
   olmo.add_u32("olmo2.attention.sliding_window", 16);
   add_flags(olmo, "olmo2.attention.sliding_window_pattern", {1, 0});
   olmo.add_string("olmo2.rope.scaling.type", "yarn").add_f32("olmo2.rope.scaling.factor", 8);
@@ -169,6 +189,9 @@ TEST(GgufOperators, KnowsWhatGemma2FilesDoNotSay) {
   EXPECT_EQ(spec_of(builder).query_pre_attn_scalar, 2);  // the 27B: 8 / 4, though the head has 4
   builder.add_f32("gemma2.attention.scale", 0.25f);
   EXPECT_EQ(spec_of(builder).query_pre_attn_scalar, 16);
+  builder.add_f32("gemma2.attn_logit_softcapping", 0).add_f32("gemma2.final_logit_softcapping", 0);
+  EXPECT_EQ(spec_of(builder).attn_logit_softcapping, std::nullopt);  // 0 switches a cap off
+  EXPECT_EQ(spec_of(builder).final_logit_softcapping, std::nullopt);
 }
 
 TEST(GgufOperators, ReadScalesOfGranite) {
@@ -181,6 +204,14 @@ TEST(GgufOperators, ReadScalesOfGranite) {
   EXPECT_EQ(model->spec.embed_multiplier, 12);
   EXPECT_EQ(model->spec.logit_multiplier, 0.125);
   EXPECT_EQ(model->residual_scale, 0.25f);
+
+  GgufBuilder none = small_gguf("granite");  // as llama.cpp takes them: 0 is none
+  for (const char* key : {"attention.scale", "embedding_scale", "residual_scale", "logit_scale"})
+    none.add_f32(std::string("granite.") + key, 0);
+  EXPECT_EQ(spec_of(none).query_pre_attn_scalar, std::nullopt);
+  EXPECT_EQ(spec_of(none).embed_multiplier, 1);
+  EXPECT_EQ(spec_of(none).logit_multiplier, 1);
+  EXPECT_EQ(decode(none)->residual_scale, 1);
 }
 
 TEST(GgufOperators, ReadLongRope) {
@@ -197,7 +228,7 @@ TEST(GgufOperators, ReadLongRope) {
   EXPECT_EQ(spec.longrope->attention_factor, 1.25);
 }
 
-struct Damage {
+struct OperatorDamage {
   const char* architecture;
   const char* place;
   std::function<void(GgufBuilder&)> change;
@@ -216,7 +247,7 @@ std::function<void(GgufBuilder&)> erase(const char* key) {
 }
 
 TEST(GgufOperators, RefuseEachContradictionByItsKey) {
-  const Damage kDamages[] = {
+  const OperatorDamage kDamages[] = {
       {"qwen2", "qwen2.expert_count", set("qwen2.expert_count", 8), Fault::kUnsupported,
        "qwen2.expert_count: 8 experts: mixtures are not supported for qwen2"},
       {"llama", "llama.expert_count",
@@ -245,6 +276,8 @@ TEST(GgufOperators, RefuseEachContradictionByItsKey) {
          b.add_u32("glm4moe.expert_group_count", 3).add_u32("glm4moe.expert_group_used_count", 4);
        },
        Fault::kCorrupt, "glm4moe.expert_group_used_count: 4 of 3 groups"},
+      {"glm4moe", "glm4moe.expert_group_used_count", set("glm4moe.expert_group_count", 3), Fault::kCorrupt,
+       "glm4moe.expert_group_used_count: 0 of 3 groups"},
       {"deepseek2", "deepseek2.expert_group_count",
        [](GgufBuilder& b) {
          b.add_u32("deepseek2.expert_group_count", 3).add_u32("deepseek2.expert_group_used_count", 1);
@@ -295,6 +328,8 @@ TEST(GgufOperators, RefuseEachContradictionByItsKey) {
        Fault::kUnsupported, "qwen2.attention.sliding_window: windows are not supported for qwen2"},
       {"gemma2", "gemma2.attention.sliding_window", set("gemma2.attention.sliding_window", 0),
        Fault::kCorrupt, "gemma2.attention.sliding_window: a window of 0 positions"},
+      {"gemma3", "gemma3.attention.sliding_window_pattern", set("gemma3.attention.sliding_window_pattern", 0),
+       Fault::kCorrupt, "gemma3.attention.sliding_window_pattern: 0 is no pattern"},
       {"gemma2", "gemma2.rope.scaling", set_float("gemma2.rope.scaling.factor", 8), Fault::kUnsupported,
        "scaled rotary frequencies of layers with a window are not supported"},
       {"phi3", "rope_factors_long.weight",
@@ -316,6 +351,26 @@ TEST(GgufOperators, RefuseEachContradictionByItsKey) {
          b.add_f32("phi3.rope.scaling.factor", 2);
        },
        Fault::kUnsupported, "rope_factors_long.weight together with linear scaling is not supported"},
+      {"qwen3", "rope_factors_long.weight",
+       [](GgufBuilder& b) {
+         b.add_f32_tensor("rope_factors_long.weight", {2}, {1, 1});
+         b.add_f32_tensor("rope_factors_short.weight", {2}, {1, 1});
+         b.add_string("qwen3.rope.scaling.type", "yarn").add_f32("qwen3.rope.scaling.factor", 2);
+       },
+       Fault::kUnsupported, "rope_factors_long.weight together with rope kind 'yarn' is not supported"},
+      {"llama", "rope_factors_long.weight",
+       [](GgufBuilder& b) {
+         b.add_f32_tensor("rope_factors_long.weight", {2}, {1, 1});
+         b.add_f32_tensor("rope_factors_short.weight", {2}, {1, 1});
+         b.add_f32_tensor("rope_freqs.weight", {2}, {1, 8});
+       },
+       Fault::kUnsupported, "rope_factors_long.weight together with rope_freqs.weight is not supported"},
+      {"llama", "rope_freqs.weight",
+       [](GgufBuilder& b) {
+         b.add_f32_tensor("rope_freqs.weight", {2}, {1, 8});
+         b.add_string("llama.rope.scaling.type", "yarn").add_f32("llama.rope.scaling.factor", 2);
+       },
+       Fault::kUnsupported, "rope_freqs.weight together with rope kind 'yarn' is not supported"},
       {"qwen3", "qwen3.rope.scaling.attn_factor", set_float("qwen3.rope.scaling.attn_factor", 1.5f),
        Fault::kUnsupported, "qwen3.rope.scaling.attn_factor: is supported for yarn and longrope only"},
       {"llama", "general.architecture",
@@ -327,7 +382,7 @@ TEST(GgufOperators, RefuseEachContradictionByItsKey) {
        "qwen3next, "
        "qwen35, qwen35moe, deepseek2, glm4moe, granite, granitemoe, olmo2)"},
   };
-  for (const Damage& damage : kDamages) {
+  for (const OperatorDamage& damage : kDamages) {
     GgufBuilder builder = small_gguf(damage.architecture);
     damage.change(builder);
     const auto model = decode(builder);
@@ -339,11 +394,13 @@ TEST(GgufOperators, RefuseEachContradictionByItsKey) {
 }
 
 TEST(GgufOperators, RefuseTensorsThatContradictTheMetadata) {
-  const Damage kDamages[] = {
+  const OperatorDamage kDamages[] = {
       {"qwen3moe", "blk.0.ffn_gate_inp.weight", set("qwen3moe.expert_count", 4), Fault::kCorrupt,
        "model.gguf: blk.0.ffn_gate_inp.weight has the shape [3, 8], wanted [4, 8]"},
       {"qwen3moe", "blk.0.ffn_gate_exps.weight", set("qwen3moe.expert_feed_forward_length", 4),
        Fault::kCorrupt, "model.gguf: blk.0.ffn_gate_exps.weight has the shape [3, 5, 8], wanted [3, 4, 8]"},
+      {"qwen2moe", "blk.0.ffn_gate_shexp.weight", set("qwen2moe.expert_shared_feed_forward_length", 4),
+       Fault::kCorrupt, "model.gguf: blk.0.ffn_gate_shexp.weight has the shape [5, 8], wanted [4, 8]"},
       {"qwen3next", "blk.0.attn_qkv.weight", set("qwen3next.ssm.state_size", 3), Fault::kCorrupt,
        "model.gguf: blk.0.attn_qkv.weight has the shape [20, 8], wanted [24, 8]"},
       {"qwen35", "blk.0.ssm_conv1d.weight", set("qwen35.ssm.conv_kernel", 4), Fault::kCorrupt,
@@ -356,7 +413,7 @@ TEST(GgufOperators, RefuseTensorsThatContradictTheMetadata) {
       {"phi3", "blk.0.attn_qkv.weight", set("phi3.attention.head_count_kv", 2), Fault::kCorrupt,
        "model.gguf: blk.0.attn_qkv.weight has the shape [16, 8], wanted [24, 8]"},
   };
-  for (const Damage& damage : kDamages) {
+  for (const OperatorDamage& damage : kDamages) {
     GgufBuilder builder = small_gguf(damage.architecture);
     damage.change(builder);
     const auto package = open_gguf(builder);

@@ -126,7 +126,7 @@ TEST(GgufSpec, NamesKeysThatItDoesNotUse) {
   EXPECT_THAT(decode(builder)->notes, ElementsAre(HasSubstr("qwen2.novel.setting")));
 }
 
-struct Damage {
+struct SpecDamage {
   const char* key;  ///< that the error must name
   std::function<void(GgufBuilder&)> change;
   Fault fault;
@@ -143,7 +143,7 @@ TEST(GgufSpec, RefusesEachImpossibleValueByItsKey) {
   const auto set_float = [](const char* key, float value) {
     return [=](GgufBuilder& builder) { builder.erase(key).add_f32(key, value); };
   };
-  const Damage kDamages[] = {
+  const SpecDamage kDamages[] = {
       {"general.architecture", set_text("general.architecture", "mamba"), Fault::kUnsupported, "mamba"},
       {"general.architecture", [](GgufBuilder& b) { b.erase("general.architecture"); }, Fault::kCorrupt,
        "no metadata key"},
@@ -200,7 +200,7 @@ TEST(GgufSpec, RefusesEachImpossibleValueByItsKey) {
        [](GgufBuilder& b) { b.add_strings("tokenizer.ggml.tokens", {"a", "b", "c", "d", "e", "f", "g"}); },
        Fault::kCorrupt, "7 tokens"},
   };
-  for (const Damage& damage : kDamages) {
+  for (const SpecDamage& damage : kDamages) {
     GgufBuilder builder = small_gguf("llama");
     damage.change(builder);
     const auto model = decode(builder);

@@ -177,7 +177,7 @@ TEST(GgufTokenizer, LeavesOutMergesThatCanNeverApply) {
   EXPECT_THAT(tokenizer->notes, ElementsAre(HasSubstr("2 merges")));
 }
 
-struct Damage {
+struct TokenizerDamage {
   const char* place;
   std::function<void(GgufBuilder&)> change;
   Fault fault;
@@ -185,7 +185,7 @@ struct Damage {
 };
 
 TEST(GgufTokenizer, RefusesEachDamageOfAByteLevelVocabulary) {
-  const Damage kDamages[] = {
+  const TokenizerDamage kDamages[] = {
       {"tokenizer.ggml.model",
        [](GgufBuilder& b) { b.erase("tokenizer.ggml.model").add_string("tokenizer.ggml.model", "rwkv"); },
        Fault::kUnsupported, "\"rwkv\""},
@@ -247,7 +247,7 @@ TEST(GgufTokenizer, RefusesEachDamageOfAByteLevelVocabulary) {
       {"tokenizer.chat_template", [](GgufBuilder& b) { b.add_string("tokenizer.chat_template", "\xC0\x80"); },
        Fault::kCorrupt, "not UTF-8"},
   };
-  for (const Damage& damage : kDamages) {
+  for (const TokenizerDamage& damage : kDamages) {
     GgufBuilder builder = byte_level();
     damage.change(builder);
     const auto tokenizer = rebuild(builder);

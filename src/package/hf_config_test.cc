@@ -277,7 +277,7 @@ TEST(HfConfig, ReadsTokenIdsInEveryForm) {
   EXPECT_FALSE(ids(R"({"bos_token_id":1.5})"));
 }
 
-struct Refusal {
+struct ConfigRefusal {
   const char* name;
   const char* base;
   Edits edits;
@@ -287,7 +287,7 @@ struct Refusal {
 };
 
 TEST(HfConfig, RefusesEachFaultForItsOwnReason) {
-  const Refusal kRefusals[] = {
+  const ConfigRefusal kRefusals[] = {
       {"unknown architecture",
        "llama",
        {{"architectures", R"(["MambaForCausalLM"])"}},
@@ -552,7 +552,7 @@ TEST(HfConfig, RefusesEachFaultForItsOwnReason) {
        "above 0"},
       {"eos a string", "llama", {{"eos_token_id", R"("</s>")"}}, Fault::kCorrupt, "$.eos_token_id", "string"},
   };
-  for (const Refusal& refusal : kRefusals) {
+  for (const ConfigRefusal& refusal : kRefusals) {
     const auto config = decode_hf_config(edited(tiny(refusal.base), refusal.edits));
     ASSERT_FALSE(config) << refusal.name;
     EXPECT_EQ(config.error().fault, refusal.fault) << refusal.name << ": " << config.error().message;

@@ -14,20 +14,20 @@ constexpr std::string_view kQkvz = ".linear_attn.in_proj_qkvz.";
 constexpr std::string_view kBa = ".linear_attn.in_proj_ba.";
 
 /// A part of every group: `rows` of them, behind `skipped` others.
-struct Part {
+struct DeltaPart {
   uint64_t skipped, rows;
 };
 
 /// Rows of a part, group after group.
 class GroupedRows {
  public:
-  GroupedRows(Part part, uint64_t group_rows) : part_(part), group_rows_(group_rows) {}
+  GroupedRows(DeltaPart part, uint64_t group_rows) : part_(part), group_rows_(group_rows) {}
   uint64_t operator()(uint64_t row) const {
     return row / part_.rows * group_rows_ + part_.skipped + row % part_.rows;
   }
 
  private:
-  Part part_;
+  DeltaPart part_;
   uint64_t group_rows_;
 };
 

@@ -18,7 +18,7 @@ constexpr const char* kQkvz = "model.layers.0.linear_attn.in_proj_qkvz.weight";
 constexpr const char* kBa = "model.layers.0.linear_attn.in_proj_ba.weight";
 
 /// Two key heads of one dimension, each with two value heads of two.
-ModelSpec spec() {
+ModelSpec delta_spec() {
   ModelSpec spec;
   spec.linear_core = LinearCoreSpec{LinearCore::kGatedDeltaNet, 4, 2, std::nullopt};
   spec.linear_num_key_heads = 2;
@@ -30,7 +30,7 @@ ModelSpec spec() {
 
 TEST(DeltaNet, QueriesKeysAndValuesOfAllHeadsComeBehindOneAnother) {
   // Of each of the two groups: row 0 q, 1 k, 2 … 5 v, 6 … 9 z.
-  const auto parts = split_delta_net(counted(kQkvz, {20, 1}), spec());
+  const auto parts = split_delta_net(counted(kQkvz, {20, 1}), delta_spec());
   ASSERT_TRUE(parts) << parts.error().message;
   ASSERT_EQ(parts->size(), 2u);
   EXPECT_EQ((*parts)[0].name, "model.layers.0.linear_attn.in_proj_qkv.weight");
@@ -43,7 +43,7 @@ TEST(DeltaNet, QueriesKeysAndValuesOfAllHeadsComeBehindOneAnother) {
 }
 
 TEST(DeltaNet, BetaAndDecayOfAllHeadsComeBehindOneAnother) {
-  const auto parts = split_delta_net(counted(kBa, {8, 1}), spec());
+  const auto parts = split_delta_net(counted(kBa, {8, 1}), delta_spec());
   ASSERT_TRUE(parts) << parts.error().message;
   ASSERT_EQ(parts->size(), 2u);
   EXPECT_EQ((*parts)[0].name, "model.layers.0.linear_attn.in_proj_b.weight");
@@ -53,7 +53,7 @@ TEST(DeltaNet, BetaAndDecayOfAllHeadsComeBehindOneAnother) {
 }
 
 TEST(DeltaNet, OfOneKeyHeadIsAViewOfTheSameBytes) {
-  ModelSpec one = spec();
+  ModelSpec one = delta_spec();
   one.linear_num_key_heads = 1;
   const auto parts = split_delta_net(counted(kBa, {8, 1}), one);
   ASSERT_TRUE(parts) << parts.error().message;
@@ -62,9 +62,9 @@ TEST(DeltaNet, OfOneKeyHeadIsAViewOfTheSameBytes) {
 }
 
 TEST(DeltaNet, OtherTensorsAndOtherModelsAreLeftAlone) {
-  EXPECT_TRUE(
-      split_delta_net(counted("model.layers.0.linear_attn.in_proj_qkv.weight", {12, 1}), spec())->empty());
-  ModelSpec none = spec();
+  EXPECT_TRUE(split_delta_net(counted("model.layers.0.linear_attn.in_proj_qkv.weight", {12, 1}), delta_spec())
+                  ->empty());
+  ModelSpec none = delta_spec();
   none.linear_core.reset();
   EXPECT_TRUE(split_delta_net(counted(kQkvz, {20, 1}), none)->empty());
 }
@@ -74,7 +74,7 @@ TEST(DeltaNet, AWrongNumberOfRowsIsRefused) {
                                     {kQkvz, {}},
                                     {kBa, {9, 1}},
                                     {kBa, {4}}}) {
-    const auto parts = split_delta_net(counted(name, shape), spec());
+    const auto parts = split_delta_net(counted(name, shape), delta_spec());
     ASSERT_FALSE(parts) << name;
     EXPECT_EQ(parts.error().code, "Shape") << name;
     EXPECT_EQ(parts.error().place, name);

@@ -18,7 +18,7 @@ using testing::values_of;
 using Tensors = std::vector<PackageTensor>;
 
 /// Two experts of two neurons over three channels: no two dimensions are alike but the first two.
-ModelSpec spec() {
+ModelSpec expert_spec() {
   ModelSpec spec;
   spec.hidden_size = 3;
   spec.moe.emplace();
@@ -44,7 +44,7 @@ std::vector<std::string> canonical_names() {
 /// place_experts over the tensors and a router; the experts alone.
 Tensors placed(Tensors tensors, uint64_t wanted_split) {
   tensors.push_back(router());
-  const auto split = place_experts(spec(), tensors);
+  const auto split = place_experts(expert_spec(), tensors);
   EXPECT_TRUE(split) << split.error().message;
   EXPECT_EQ(split.value_or(99), wanted_split);
   EXPECT_EQ(tensors.back().name, router().name);
@@ -52,7 +52,7 @@ Tensors placed(Tensors tensors, uint64_t wanted_split) {
   return tensors;
 }
 
-Error refusal(Tensors tensors, const ModelSpec& wanted = spec()) {
+Error refusal(Tensors tensors, const ModelSpec& wanted = expert_spec()) {
   const auto split = place_experts(wanted, tensors);
   EXPECT_FALSE(split);
   return split ? Error{} : split.error();
@@ -69,7 +69,7 @@ TEST(Experts, OfOneTensorEachAreOrderedByRoleAtThePlaceOfTheFirst) {
   Tensors tensors = one_each();
   tensors.insert(tensors.begin() + 1, router());
   tensors.insert(tensors.begin(), counted("model.layers.4.input_layernorm.weight", {3}));
-  ASSERT_TRUE(place_experts(spec(), tensors));
+  ASSERT_TRUE(place_experts(expert_spec(), tensors));
   std::vector<std::string> wanted = canonical_names();
   wanted.insert(wanted.begin(), "model.layers.4.input_layernorm.weight");
   wanted.push_back(router().name);
@@ -250,7 +250,7 @@ TEST(Experts, RefusesEachFaultForItsOwnReason) {
 }
 
 TEST(Experts, WhoseShapesAllowBothOrdersAreRefused) {  // F9
-  ModelSpec square = spec();
+  ModelSpec square = expert_spec();
   square.moe->moe_intermediate_size = 3;
   Tensors banks = {router()};
   for (const char* role : {"gate_proj", "up_proj", "down_proj"})
@@ -268,7 +268,7 @@ TEST(Experts, WhoseShapesAllowBothOrdersAreRefused) {  // F9
 
 TEST(Experts, OfModelsWithoutThemAreLeftAlone) {
   Tensors tensors = {counted(expert("w13_weight"), {2, 4, 3})};
-  ModelSpec dense = spec();
+  ModelSpec dense = expert_spec();
   dense.moe.reset();
   ASSERT_TRUE(place_experts(dense, tensors));
   EXPECT_THAT(names_of(tensors), ElementsAre(expert("w13_weight")));

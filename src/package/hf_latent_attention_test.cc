@@ -15,7 +15,7 @@ using ::testing::ElementsAre;
 using testing::values_of;
 
 /// Two heads of one dimension that stays and four that turn; a latent vector of two.
-ModelSpec spec() {
+ModelSpec latent_spec() {
   ModelSpec spec;
   spec.num_attention_heads = 2;
   spec.mla.emplace();
@@ -29,7 +29,7 @@ std::string attention(std::string_view rest) { return "model.layers.1.self_attn.
 
 std::vector<float> reordered(PackageTensor tensor, bool interleaved) {
   std::vector<PackageTensor> tensors = {std::move(tensor)};
-  const Status done = reorder_latent_attention(spec(), interleaved, tensors);
+  const Status done = reorder_latent_attention(latent_spec(), interleaved, tensors);
   EXPECT_TRUE(done) << done.error().message;
   return values_of(tensors[0]);
 }
@@ -50,7 +50,7 @@ TEST(LatentAttention, TheSharedKeyIsHalfSplitBehindTheLatentVector) {
   EXPECT_THAT(reordered(counted(attention("kv_a_proj_with_mqa.bias"), {6}), true),
               ElementsAre(0, 1, 2, 4, 3, 5));
   std::vector<PackageTensor> half_split = {counted(attention("kv_a_proj_with_mqa.weight"), {6, 1})};
-  ASSERT_TRUE(reorder_latent_attention(spec(), false, half_split));
+  ASSERT_TRUE(reorder_latent_attention(latent_spec(), false, half_split));
   EXPECT_EQ(half_split[0].dtype, DType::kF32) << "nothing moved";
 }
 
@@ -67,7 +67,7 @@ TEST(LatentAttention, AWrongNumberOfRowsIsRefused) {
                                     {"q_b_proj.weight", {}},
                                     {"kv_a_proj_with_mqa.weight", {10, 1}}}) {
     std::vector<PackageTensor> tensors = {counted(attention(name), shape)};
-    const Status done = reorder_latent_attention(spec(), true, tensors);
+    const Status done = reorder_latent_attention(latent_spec(), true, tensors);
     ASSERT_FALSE(done) << name;
     EXPECT_EQ(done.error().code, "Shape") << name;
     EXPECT_EQ(done.error().place, attention(name));

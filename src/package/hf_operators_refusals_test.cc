@@ -13,9 +13,11 @@ using testing::read_text;
 using testing::test_data;
 using Edits = std::vector<std::pair<std::string, std::string>>;
 
-std::string tiny(std::string_view name) { return read_text(test_data("hf/tiny") / name / "config.json"); }
+std::string tiny_config(std::string_view name) {
+  return read_text(test_data("hf/tiny") / name / "config.json");
+}
 
-struct Refusal {
+struct OperatorRefusal {
   const char* name;
   const char* base;
   Edits edits;
@@ -24,9 +26,9 @@ struct Refusal {
   const char* words;  ///< in the message
 };
 
-void expect_refusals(std::span<const Refusal> refusals) {
-  for (const Refusal& refusal : refusals) {
-    const auto config = decode_hf_config(edited(tiny(refusal.base), refusal.edits));
+void expect_refusals(std::span<const OperatorRefusal> refusals) {
+  for (const OperatorRefusal& refusal : refusals) {
+    const auto config = decode_hf_config(edited(tiny_config(refusal.base), refusal.edits));
     ASSERT_FALSE(config) << refusal.name;
     EXPECT_EQ(config.error().fault, refusal.fault) << refusal.name << ": " << config.error().message;
     EXPECT_EQ(config.error().place, refusal.place) << refusal.name << ": " << config.error().message;
@@ -36,7 +38,7 @@ void expect_refusals(std::span<const Refusal> refusals) {
 }
 
 TEST(HfOperators, RefusesFaultsOfExperts) {
-  const Refusal kRefusals[] = {
+  const OperatorRefusal kRefusals[] = {
       {"no experts",
        "qwen2_moe",
        {{"num_experts", "0"}},
@@ -96,7 +98,7 @@ TEST(HfOperators, RefusesFaultsOfExperts) {
 }
 
 TEST(HfOperators, RefusesFaultsOfDeltaNets) {
-  const Refusal kRefusals[] = {
+  const OperatorRefusal kRefusals[] = {
       {"key heads do not divide",
        "qwen3_next",
        {{"linear_num_key_heads", "3"}},
@@ -156,7 +158,7 @@ TEST(HfOperators, RefusesFaultsOfDeltaNets) {
 }
 
 TEST(HfOperators, RefusesFaultsOfLatentAttentionAndItsRouters) {
-  const Refusal kRefusals[] = {
+  const OperatorRefusal kRefusals[] = {
       {"odd rope",
        "deepseek_v3_mtp",
        {{"qk_rope_head_dim", "15"}},
@@ -241,7 +243,7 @@ TEST(HfOperators, RefusesFaultsOfLatentAttentionAndItsRouters) {
 
 TEST(HfOperators, RefusesFaultsOfGraniteAndSmolLm) {
   const std::string granite = R"(["GraniteForCausalLM"])", smol = R"(["SmolLM3ForCausalLM"])";
-  const Refusal kRefusals[] = {
+  const OperatorRefusal kRefusals[] = {
       {"attention multiplied by 0",
        "llama",
        {{"architectures", granite}, {"attention_multiplier", "0"}},
@@ -290,7 +292,7 @@ TEST(HfOperators, RefusesFaultsOfGraniteAndSmolLm) {
 
 TEST(HfOperators, Fp8WithScaledBlocksIsNoRefusal) {  // F6
   const auto blocks = [](const char* block) {
-    return decode_hf_config(edited(tiny("qwen3_moe"), {{"quantization_config", block}}));
+    return decode_hf_config(edited(tiny_config("qwen3_moe"), {{"quantization_config", block}}));
   };
   const auto published = blocks(R"({"activation_scheme":"dynamic","fmt":"e4m3","quant_method":"fp8",)"
                                 R"("weight_block_size":[128,64]})");
@@ -298,8 +300,8 @@ TEST(HfOperators, Fp8WithScaledBlocksIsNoRefusal) {  // F6
   EXPECT_EQ(published->fp8->rows, 128u);
   EXPECT_EQ(published->fp8->columns, 64u);
   EXPECT_EQ(blocks(R"({"quant_method":"fp8"})")->fp8->rows, 128u);
-  EXPECT_FALSE(decode_hf_config(tiny("qwen3_moe"))->fp8);
-  const Refusal kRefusals[] = {
+  EXPECT_FALSE(decode_hf_config(tiny_config("qwen3_moe"))->fp8);
+  const OperatorRefusal kRefusals[] = {
       {"a scale for each matrix",
        "qwen3_moe",
        {{"quantization_config", R"({"quant_method":"fp8","weight_block_size":null})"}},

@@ -15,7 +15,7 @@ using testing::read_text;
 using testing::test_data;
 using Edits = std::vector<std::pair<std::string, std::string>>;
 
-std::string tiny(std::string_view name, std::string_view file = "config.json") {
+std::string tiny_file(std::string_view name, std::string_view file = "config.json") {
   return read_text(test_data("hf/tiny") / name / file);
 }
 
@@ -128,9 +128,9 @@ TEST(HfOperators, BothSpellingsGiveTheSameModel) {  // F4
         Case{"qwen3_5_moe", kQwen35MoeArch, false}, Case{"qwen3_5_mtp", kQwen35InnerArch, false},
         Case{"qwen3_5_moe_mtp", kQwen35MoeInnerArch, false}, Case{"deepseek_v3_mtp", kDeepseekArch},
         Case{"glm4_moe_mtp", kGlm4MoeArch}}) {
-    expect_arch(tiny(c.name), c.arch, c.name);
+    expect_arch(tiny_file(c.name), c.arch, c.name);
     if (c.has_legacy)
-      expect_arch(tiny(c.name, "config_legacy.json"), c.arch, std::string(c.name) + " legacy");
+      expect_arch(tiny_file(c.name, "config_legacy.json"), c.arch, std::string(c.name) + " legacy");
   }
 }
 
@@ -193,14 +193,15 @@ TEST(HfOperators, FamiliesOfDeltaNetsFillInWhatIsLeftUnsaid) {
 
 TEST(HfOperators, TheIntervalOfFullAttentionCountsWhereThereAreNoLayerTypes) {
   const ModelSpec spec =
-      spec_of(edited(tiny("qwen3_next"), {{"layer_types", ""}, {"full_attention_interval", "2"}}));
+      spec_of(edited(tiny_file("qwen3_next"), {{"layer_types", ""}, {"full_attention_interval", "2"}}));
   for (uint32_t layer = 0; layer < 4; ++layer)
     EXPECT_EQ(spec.layer_types[layer] == LayerType::kLinearAttention, layer % 2 == 0) << layer;
 }
 
 TEST(HfOperators, PartialRotationInsideTheRopeParametersCountsBeforeTheFamilys) {
   const auto partial = [](const char* model, const char* parameters, const char* outer) {
-    return spec_of(edited(tiny(model), {{"rope_parameters", parameters}, {"partial_rotary_factor", outer}}))
+    return spec_of(
+               edited(tiny_file(model), {{"rope_parameters", parameters}, {"partial_rotary_factor", outer}}))
         .partial_rotary_factor;
   };
   EXPECT_EQ(partial("qwen3_next", R"({"rope_theta":10000,"partial_rotary_factor":0.5})", "0.75"), 0.5);
@@ -284,16 +285,16 @@ TEST(HfOperators, OlmoGraniteAndSmolLmAreRead) {
 }
 
 TEST(HfOperators, ExpertsAreCountedUnderBothNames) {
-  const std::string config = tiny("qwen3_moe");  // says num_local_experts
+  const std::string config = tiny_file("qwen3_moe");  // says num_local_experts
   EXPECT_EQ(spec_of(edited(config, {{"num_local_experts", ""}, {"num_experts", "5"}})).moe->num_experts, 5u);
   EXPECT_EQ(spec_of(edited(config, {{"num_experts", "6"}})).moe->num_experts, 6u);
   EXPECT_EQ(spec_of(edited(config, {{"num_local_experts", "null"}})).moe->num_experts, 128u);
 }
 
 TEST(HfOperators, MixtralAlwaysNormsAndQwenAsItSays) {
-  EXPECT_TRUE(spec_of(edited(tiny("mixtral"), {{"norm_topk_prob", "false"}})).moe->norm_topk_prob);
-  EXPECT_TRUE(spec_of(edited(tiny("qwen2_moe"), {{"norm_topk_prob", "true"}})).moe->norm_topk_prob);
-  EXPECT_FALSE(spec_of(edited(tiny("qwen3_moe"), {{"norm_topk_prob", ""}})).moe->norm_topk_prob);
+  EXPECT_TRUE(spec_of(edited(tiny_file("mixtral"), {{"norm_topk_prob", "false"}})).moe->norm_topk_prob);
+  EXPECT_TRUE(spec_of(edited(tiny_file("qwen2_moe"), {{"norm_topk_prob", "true"}})).moe->norm_topk_prob);
+  EXPECT_FALSE(spec_of(edited(tiny_file("qwen3_moe"), {{"norm_topk_prob", ""}})).moe->norm_topk_prob);
 }
 
 TEST(HfOperators, FamiliesOfExpertsPlaceSlidingWindowsInTheirOwnWays) {
@@ -303,7 +304,7 @@ TEST(HfOperators, FamiliesOfExpertsPlaceSlidingWindowsInTheirOwnWays) {
     std::vector<bool> local;
     std::optional<uint32_t> window;
   };
-  const std::string qwen2 = edited(tiny("qwen2_moe"), {{"layer_types", ""}, {"sliding_window", "32"}});
+  const std::string qwen2 = edited(tiny_file("qwen2_moe"), {{"layer_types", ""}, {"sliding_window", "32"}});
   const Edits used = {{"use_sliding_window", "true"}, {"sliding_window", "32"}};
   const Case kCases[] = {
       {"qwen2_moe, not used", qwen2, {false, false, false, false}, std::nullopt},
@@ -313,16 +314,17 @@ TEST(HfOperators, FamiliesOfExpertsPlaceSlidingWindowsInTheirOwnWays) {
        {true, false, false, false},
        32},
       {"qwen2_moe, layer types decide",
-       edited(edited(tiny("qwen2_moe"), used), {{"layer_types", R"(["full_attention","sliding_attention",)"
-                                                                R"("full_attention","full_attention"])"}}),
+       edited(edited(tiny_file("qwen2_moe"), used),
+              {{"layer_types", R"(["full_attention","sliding_attention",)"
+                               R"("full_attention","full_attention"])"}}),
        {false, true, false, false},
        32},
       {"qwen3_moe, not used",
-       edited(tiny("qwen3_moe"), {{"sliding_window", "32"}}),
+       edited(tiny_file("qwen3_moe"), {{"sliding_window", "32"}}),
        {false, false, false},
        std::nullopt},
-      {"qwen3_moe, all", edited(tiny("qwen3_moe"), used), {true, true, true}, 32},
-      {"mixtral, all", edited(tiny("mixtral"), {{"sliding_window", "32"}}), {true, true}, 32},
+      {"qwen3_moe, all", edited(tiny_file("qwen3_moe"), used), {true, true, true}, 32},
+      {"mixtral, all", edited(tiny_file("mixtral"), {{"sliding_window", "32"}}), {true, true}, 32},
   };
   for (const Case& c : kCases) {
     const ModelSpec spec = spec_of(c.config);

@@ -24,25 +24,25 @@ constexpr std::string_view kEmbedding = "model.embed_tokens.weight";
 constexpr std::string_view kHead = "lm_head.weight";
 
 /// A part that is no part of its layer.
-struct Part {
+struct PredictorPart {
   std::string_view name, canonical;
 };
 constexpr std::array kOwnParts = {
-    Part{"fc.", "eh_proj."},
-    Part{"pre_fc_norm_embedding.", "enorm."},
-    Part{"pre_fc_norm_hidden.", "hnorm."},
-    Part{"norm.", "norm."},
+    PredictorPart{"fc.", "eh_proj."},
+    PredictorPart{"pre_fc_norm_embedding.", "enorm."},
+    PredictorPart{"pre_fc_norm_hidden.", "hnorm."},
+    PredictorPart{"norm.", "norm."},
 };
 constexpr std::array kBehindParts = {
-    Part{"enorm.", "enorm."},
-    Part{"hnorm.", "hnorm."},
-    Part{"eh_proj.", "eh_proj."},
-    Part{"shared_head.norm.", "norm."},
+    PredictorPart{"enorm.", "enorm."},
+    PredictorPart{"hnorm.", "hnorm."},
+    PredictorPart{"eh_proj.", "eh_proj."},
+    PredictorPart{"shared_head.norm.", "norm."},
 };
 /// What it may bring a copy of.
 constexpr std::array kCopies = {
-    Part{"embed_tokens.weight", kEmbedding},
-    Part{"shared_head.head.weight", kHead},
+    PredictorPart{"embed_tokens.weight", kEmbedding},
+    PredictorPart{"shared_head.head.weight", kHead},
 };
 constexpr std::array<std::string_view, 4> kNeeded = {"enorm.weight", "hnorm.weight", "eh_proj.weight",
                                                      "norm.weight"};
@@ -54,11 +54,11 @@ struct Place {
   std::string_view copy_of = {};
 };
 
-std::optional<Place> find_part(std::span<const Part> parts, std::string_view rest) {
-  for (const Part& part : parts)
+std::optional<Place> find_part(std::span<const PredictorPart> parts, std::string_view rest) {
+  for (const PredictorPart& part : parts)
     if (rest.starts_with(part.name))
       return Place{0, fmt::format("{}{}", part.canonical, rest.substr(part.name.size()))};
-  for (const Part& copy : kCopies)
+  for (const PredictorPart& copy : kCopies)
     if (rest == copy.name) return Place{0, std::string(rest), copy.canonical};
   return std::nullopt;
 }

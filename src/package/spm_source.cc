@@ -112,14 +112,14 @@ constexpr FramePlace kBefore{Part::kBos, "add_bos_token", "bos_token", "before"}
 constexpr FramePlace kBehind{Part::kEos, "add_eos_token", "eos_token", "behind"};
 
 /// What decides about a token that frames a text.
-struct Framing {
+struct TemplateFraming {
   std::optional<bool> says;  ///< by the flag, or by a class that reads none
   bool by_default;
   std::string text;  ///< the token
 };
 
 /// The token that goes before or behind a text, if one does.
-Result<std::optional<NamedToken>> find_framing_token(const FramePlace& place, const Framing& framing,
+Result<std::optional<NamedToken>> find_framing_token(const FramePlace& place, const TemplateFraming& framing,
                                                      const TokenSettings& tokens,
                                                      const std::vector<AddedToken>& placed,
                                                      const FindId& find_id, std::vector<std::string>& notes) {

@@ -20,13 +20,13 @@ using ::testing::HasSubstr;
 using testing::TemporaryFolder;
 using Ids = std::vector<uint32_t>;
 
-class Folder {
+class SpmFolder {
  public:
-  Folder& put(std::string_view name, std::string_view content) {
+  SpmFolder& put(std::string_view name, std::string_view content) {
     std::ofstream(folder_ / name, std::ios::binary) << content;
     return *this;
   }
-  Folder& put_trained(std::string_view model, std::string_view name) {
+  SpmFolder& put_trained(std::string_view model, std::string_view name) {
     std::filesystem::copy_file(testing::test_data("tokenizers/trained") / model / "spiece.model",
                                folder_ / name);
     return *this;
@@ -75,7 +75,7 @@ std::string edited(std::string_view text, std::string_view from, std::string_vie
 }
 
 TEST(SpmSource, GivesTheIdsOfLlamaTokenizer) {
-  Folder folder;
+  SpmFolder folder;
   folder.put_trained("spm_bpe", "tokenizer.model");
   const auto tokenizer = folder.load(kLlama);
   ASSERT_TRUE(tokenizer);
@@ -93,7 +93,7 @@ TEST(SpmSource, GivesTheIdsOfLlamaTokenizer) {
 }
 
 TEST(SpmSource, FramesTextsAsTheClassAndTheFlagsSay) {
-  Folder folder;
+  SpmFolder folder;
   folder.put_trained("spm_bpe", "tokenizer.model");
   const Ids plain = {261, 602};
   const auto ids = [&](std::string_view config) { return folder.load(config)->encode("ab").value(); };
@@ -110,7 +110,7 @@ TEST(SpmSource, FramesTextsAsTheClassAndTheFlagsSay) {
 }
 
 TEST(SpmSource, NumbersSentinelsDownwards) {
-  Folder folder;
+  SpmFolder folder;
   folder.put_trained("unigram_t5", "spiece.model");
   const auto tokenizer = folder.load(
       R"({"eos_token":"</s>","pad_token":"<pad>","unk_token":"<unk>","extra_ids":4,"tokenizer_class":"T5Tokenizer"})");
@@ -122,7 +122,7 @@ TEST(SpmSource, NumbersSentinelsDownwards) {
 }
 
 TEST(SpmSource, TakesTokensFromTheOlderFiles) {
-  Folder folder;
+  SpmFolder folder;
   folder.put_trained("spm_bpe", "tokenizer.model")
       .put("added_tokens.json", R"({"<one>":701,"<pad>":700})")
       .put("special_tokens_map.json", R"({"pad_token":"<pad>","eos_token":{"content":"<one>"}})");
@@ -154,7 +154,7 @@ TEST(SpmSource, TakesFurtherTokensFromOneListAsTransformersDoes) {
       {R"("extra_special_tokens":{"im_token":"<m>"},"additional_special_tokens":["<c>"])", "", map},
   };
   for (const Case& one : cases) {
-    Folder folder;
+    SpmFolder folder;
     folder.put_trained("spm_bpe", "tokenizer.model")
         .put("special_tokens_map.json", fmt::format("{{{}}}", one.map));
     const auto tokenizer =
@@ -166,7 +166,7 @@ TEST(SpmSource, TakesFurtherTokensFromOneListAsTransformersDoes) {
 }
 
 TEST(SpmSource, PutsNoTokenThatIsSaidNotToBe) {
-  Folder folder;
+  SpmFolder folder;
   folder.put_trained("spm_bpe", "tokenizer.model");
   const Ids plain = {261, 602};
   for (const char* flag : {R"("add_bos_token":true,)", ""}) {
@@ -190,7 +190,7 @@ TEST(SpmSource, PutsNoTokenThatIsSaidNotToBe) {
 }
 
 TEST(SpmSource, NotesFlagsThatT5DoesNotRead) {
-  Folder folder;
+  SpmFolder folder;
   folder.put_trained("unigram_t5", "spiece.model");
   const std::string_view named =
       R"({"tokenizer_class":"T5Tokenizer","add_bos_token":true,"add_eos_token":false})";
@@ -207,7 +207,7 @@ TEST(SpmSource, NotesFlagsThatT5DoesNotRead) {
 }
 
 TEST(SpmSource, RefusesWhatItCannotDoByName) {
-  Folder folder;
+  SpmFolder folder;
   folder.put_trained("spm_bpe", "tokenizer.model");
   for (const char* name :
        {"XLMRobertaTokenizer", "CamembertTokenizerFast", "AlbertTokenizer", "MBartTokenizer"}) {
@@ -225,7 +225,7 @@ TEST(SpmSource, RefusesWhatItCannotDoByName) {
 }
 
 TEST(SpmSource, RefusesIdsThatContradictTheModel) {
-  Folder folder;
+  SpmFolder folder;
   folder.put_trained("spm_bpe", "tokenizer.model");
   for (const char* from : {"\"700\":", "\"1\":"}) {
     const Error error = folder.refusal(edited(kLlama, from, "\"705\":"));
@@ -235,7 +235,7 @@ TEST(SpmSource, RefusesIdsThatContradictTheModel) {
 }
 
 TEST(SpmSource, PrefersTheFirstNameAndSaysSo) {
-  Folder folder;
+  SpmFolder folder;
   folder.put_trained("spm_bpe", "tokenizer.model").put_trained("unigram_t5", "spiece.model");
   EXPECT_THAT((*folder.read(R"({"tokenizer_class":"LlamaTokenizer"})"))->notes,
               ElementsAre("spiece.model is left aside: tokenizer.model is there, too",
@@ -243,7 +243,7 @@ TEST(SpmSource, PrefersTheFirstNameAndSaysSo) {
 }
 
 TEST(SpmSource, LeavesOtherFilesAlone) {
-  Folder folder;
+  SpmFolder folder;
   EXPECT_FALSE(folder.read().value());
   folder.put("tokenizer.model", "IQ== 0\nIg== 1\n");  // as tiktoken has it
   EXPECT_FALSE(folder.read().value());

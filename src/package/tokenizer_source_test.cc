@@ -28,7 +28,7 @@ using testing::TemporaryFolder;
 using testing::test_data;
 
 /// A folder with the files of a tokenizer.
-class Folder {
+class SourceFolder {
  public:
   void write(std::string_view name, std::string_view text) const {
     std::ofstream(folder_ / name, std::ios::binary) << text;
@@ -81,7 +81,7 @@ TEST(TokenizerSource, GivesTheIdsOfTheReferences) {
   size_t compared = 0;
   for (const json::Value& test_case : cases()) {
     SCOPED_TRACE(test_case.find("name")->text());
-    const Folder folder;
+    const SourceFolder folder;
     if (const json::Value* vocabulary = test_case.find("vocabulary"))
       folder.copy_vocabulary(vocabulary->text());
     else
@@ -109,12 +109,12 @@ TEST(TokenizerSource, GivesTheIdsOfTheReferences) {
 }
 
 TEST(TokenizerSource, SaysWhichFilesItWasMadeFrom) {
-  const Folder vocabulary;
+  const SourceFolder vocabulary;
   vocabulary.copy_vocabulary("byte_level");
   vocabulary.write("tokenizer_config.json", R"({"tokenizer_class":"GPT2TokenizerFast"})");
   EXPECT_THAT(vocabulary.found().notes,
               ElementsAre("vocab.json and merges.txt became a tokenizer.json as GPT2Tokenizer reads them"));
-  const Folder ranks;
+  const SourceFolder ranks;
   ranks.copy("ranks/small.tiktoken", "o200k_base.tiktoken");
   EXPECT_THAT(
       ranks.found().notes,
@@ -123,13 +123,13 @@ TEST(TokenizerSource, SaysWhichFilesItWasMadeFrom) {
 }
 
 TEST(TokenizerSource, SaysThatAClassIsGuessed) {
-  const Folder vocabulary;
+  const SourceFolder vocabulary;
   vocabulary.copy_vocabulary("byte_level");
   vocabulary.write("config.json", R"({"model_type":"gpt2"})");
   EXPECT_THAT(vocabulary.found().notes,
               ElementsAre("tokenizer_class is not given: read as GPT2Tokenizer, by the model's type",
                           HasSubstr("as GPT2Tokenizer reads them")));
-  const Folder ranks;
+  const SourceFolder ranks;
   ranks.copy("ranks/small.tiktoken", "tiktoken.model");
   ranks.write("config.json", R"({"model_type":"llama"})");
   EXPECT_THAT(ranks.found().notes,
@@ -163,7 +163,7 @@ TEST(TokenizerSource, TakesFurtherTokensFromOneListAsTransformersDoes) {
       {R"("add_bos_token":null,"add_eos_token":null)", R"("add_eos_token":null)", none},
   };
   for (const Case& one : cases) {
-    const Folder folder;
+    const SourceFolder folder;
     folder.copy_vocabulary("byte_level");
     folder.write("special_tokens_map.json", fmt::format("{{{}}}", one.map));
     folder.write("tokenizer_config.json", fmt::format(R"({{"tokenizer_class":"GPT2Tokenizer"{}{}}})",
@@ -175,7 +175,7 @@ TEST(TokenizerSource, TakesFurtherTokensFromOneListAsTransformersDoes) {
 }
 
 TEST(TokenizerSource, PrefersATokenizerJsonAndTakesItAsItIs) {
-  const Folder folder;
+  const SourceFolder folder;
   folder.copy_vocabulary("byte_level");
   const std::string text = R"({ "model" : {"type":"BPE","vocab":{"a":0},"merges":[]} })";
   folder.write("tokenizer.json", text);
@@ -184,7 +184,7 @@ TEST(TokenizerSource, PrefersATokenizerJsonAndTakesItAsItIs) {
 }
 
 TEST(TokenizerSource, RefusesAClassThatItDoesNotKnowAndOffersAWayOut) {
-  const Folder vocabulary;
+  const SourceFolder vocabulary;
   vocabulary.copy_vocabulary("byte_level");
   vocabulary.write("tokenizer_config.json", R"({"tokenizer_class":"SomeTokenizer"})");
   Error error = vocabulary.refusal();
@@ -194,7 +194,7 @@ TEST(TokenizerSource, RefusesAClassThatItDoesNotKnowAndOffersAWayOut) {
   vocabulary.write("tokenizer_config.json", "{}");
   EXPECT_THAT(vocabulary.refusal().message, HasSubstr("nothing names it"));
 
-  const Folder ranks;
+  const SourceFolder ranks;
   ranks.copy("ranks/small.tiktoken", "tiktoken.model");
   ranks.write("config.json", R"({"model_type":"mistral","tokenizer_class":"SomeTokenizer"})");
   error = ranks.refusal();
@@ -205,21 +205,21 @@ TEST(TokenizerSource, RefusesAClassThatItDoesNotKnowAndOffersAWayOut) {
 
 TEST(TokenizerSource, RefusesAnAssumptionThatWouldBeIgnored) {
   const PreTokenizer* gpt2 = find_pre_tokenizer("gpt-2");
-  const Folder known;
+  const SourceFolder known;
   known.copy_vocabulary("byte_level");
   known.write("tokenizer_config.json", R"({"tokenizer_class":"Qwen2Tokenizer"})");
   EXPECT_EQ(known.refusal(gpt2).fault, Fault::kUsage);
-  const Folder ranks;
+  const SourceFolder ranks;
   ranks.copy("ranks/small.tiktoken", "qwen.tiktoken");
   EXPECT_EQ(ranks.refusal(gpt2).fault, Fault::kUsage);
-  EXPECT_EQ(Folder().refusal(gpt2).fault, Fault::kUsage);
+  EXPECT_EQ(SourceFolder().refusal(gpt2).fault, Fault::kUsage);
 }
 
 TEST(TokenizerSource, PutsAnAssumedPreTokenizerInThePlaceOfAnUnknownOne) {
   for (const std::string_view own :
        {R"({"type":"Novel"})",
         R"({"type":"Split","pattern":{"Regex":"[a&&b]"},"behavior":"Isolated","invert":false})"}) {
-    const Folder folder;
+    const SourceFolder folder;
     const auto whole = [](std::string_view pre_tokenizer) {
       return fmt::format(
           R"({{"padding": null, "pre_tokenizer" : {} , "model":{{"type":"BPE","vocab":{{"a":0}},"merges":[]}}}})",
@@ -241,7 +241,7 @@ TEST(TokenizerSource, PutsAnAssumedPreTokenizerInThePlaceOfAnUnknownOne) {
 }
 
 TEST(TokenizerSource, NotesTruncationAndPadding) {
-  const Folder folder;
+  const SourceFolder folder;
   folder.write("tokenizer.json",
                R"({"truncation":{"direction":"Right","max_length":4},"padding":{"strategy":"BatchLongest"},)"
                R"("model":{"type":"BPE","vocab":{"a":0},"merges":[]}})");
@@ -251,7 +251,7 @@ TEST(TokenizerSource, NotesTruncationAndPadding) {
 }
 
 TEST(TokenizerSource, NotesSettingsThatContradictATokenizerJson) {
-  const Folder folder;
+  const SourceFolder folder;
   const std::string_view after =
       R"("added_tokens":[{"id":0,"content":"a","single_word":false,"lstrip":false,)"
       R"("rstrip":false,"normalized":false,"special":true}],)"
@@ -273,7 +273,7 @@ TEST(TokenizerSource, NotesSettingsThatContradictATokenizerJson) {
 TEST(TokenizerSource, NotesTokensThatATokenizerJsonHasNotOrOtherwise) {
   constexpr std::string_view kPlain =
       R"("single_word":false,"lstrip":false,"rstrip":false,"normalized":false,"special":true)";
-  const Folder folder;
+  const SourceFolder folder;
   folder.write("tokenizer.json",
                fmt::format(R"({{"added_tokens":[{{"id":0,"content":"<a>",{0}}},)"
                            R"({{"id":1,"content":"<b>",{0}}}],)"
@@ -343,7 +343,7 @@ TEST(TokenizerSource, NotesLittleOfPublishedSettings) {
 }
 
 TEST(TokenizerSource, NotesAPrefixThatATokenizerJsonHasNot) {
-  const Folder folder;
+  const SourceFolder folder;
   folder.write("tokenizer.json", R"({"pre_tokenizer":{"type":"Sequence","pretokenizers":[{"type":"Digits"},)"
                                  R"({"type":"ByteLevel","add_prefix_space":false}]},)"
                                  R"("model":{"type":"BPE","vocab":{"a":0},"merges":[]}})");
@@ -397,7 +397,7 @@ TEST(TokenizerSource, RefusesEachDamageOfItsFiles) {
        "add_prefix_space"},
   };
   for (const Damage& damage : damages) {
-    const Folder folder;
+    const SourceFolder folder;
     folder.copy_vocabulary("byte_level");
     folder.write("config.json", R"({"model_type":"gpt2"})");
     ASSERT_FALSE(folder.found().json.empty());

@@ -7,8 +7,6 @@
 #include <algorithm>
 #include <cctype>
 #include <filesystem>
-#include <fstream>
-#include <iterator>
 #include <map>
 #include <string>
 #include <vector>
@@ -17,27 +15,13 @@
 #include "base/testing/fetched.h"
 #include "base/testing/test_data.h"
 #include "text/chat.h"
+#include "text/testing/json_lines.h"
 
 namespace amphora::text {
 namespace {
 
-std::string read_file(const std::filesystem::path& path) {
-  std::ifstream file(path, std::ios::binary);
-  EXPECT_TRUE(file) << path;
-  return std::string(std::istreambuf_iterator<char>(file), {});
-}
-
-std::vector<json::Value> read_lines(const std::filesystem::path& path) {
-  std::ifstream file(path, std::ios::binary);
-  EXPECT_TRUE(file) << path;
-  std::vector<json::Value> lines;
-  for (std::string line; std::getline(file, line);) {
-    auto value = json::parse(line);
-    EXPECT_TRUE(value) << path << ": " << (value ? "" : value.error().message);
-    if (value) lines.push_back(*std::move(value));
-  }
-  return lines;
-}
+using testing::read_lines;
+using testing::read_text;
 
 ChatRequest request_from(const json::Value& golden, const json::Value& special_tokens) {
   ChatRequest request;
@@ -115,7 +99,7 @@ class ChatGolden : public ::testing::TestWithParam<ChatFile> {};
 TEST_P(ChatGolden, RendersAsTransformers) {
   const std::filesystem::path path = testing::fetched(GetParam().path);
   AMPHORA_SKIP_WITHOUT(path, "scripts/fetch-tokenizers.sh, scripts/fetch-templates.sh");
-  std::string source = read_file(path);
+  std::string source = read_text(path);
   if (path.extension() == ".json") source = json::parse(source).value().find("chat_template")->text();
   const auto chat_template = ChatTemplate::parse(source);
   ASSERT_TRUE(chat_template) << chat_template.error().message;
@@ -168,7 +152,7 @@ class TemplateGolden : public ::testing::TestWithParam<std::string> {};
 TEST_P(TemplateGolden, RendersAsTransformers) {
   const std::filesystem::path path = testing::fetched("templates") / GetParam();
   AMPHORA_SKIP_WITHOUT(path, "scripts/fetch-templates.sh");
-  const std::string source = read_file(path);
+  const std::string source = read_text(path);
   const auto chat_template = ChatTemplate::parse(source);
   ASSERT_TRUE(chat_template) << chat_template.error().message;
   const auto& requests = template_goldens().head.find("requests")->items();

@@ -15,11 +15,11 @@ namespace fs = std::filesystem;
 using cmf::testing::read_json;
 using cmf::testing::read_text;
 using ::testing::HasSubstr;
+using testing::kField;
+using testing::kGolden;
 using ::testing::StartsWith;
 using testing::TemporaryFolder;
 using testing::test_data;
-
-const fs::path kGolden = test_data("cmf_strict/golden"), kField = test_data("cmf");
 
 /// Writes a skill file for `base` with one tensor; `masks` may be empty.
 void write_skill(const fs::path& path, const fs::path& base, const cmf::NewTensor& tensor, Bytes masks = {}) {

@@ -16,10 +16,9 @@ using cmf::testing::files_in;
 using cmf::testing::read_json;
 using cmf::testing::read_text;
 using ::testing::HasSubstr;
+using testing::kField;
+using testing::kGolden;
 using testing::TemporaryFolder;
-using testing::test_data;
-
-const fs::path kGolden = test_data("cmf_strict/golden"), kField = test_data("cmf");
 
 /// Compacts, and gives the message of a failure.
 std::string compacted(const fs::path& in, const fs::path& out,

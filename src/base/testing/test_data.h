@@ -1,8 +1,12 @@
 // What tests of every room need: the path of test data, random numbers with a fixed seed, a temporary folder.
 #pragma once
 
+#include <gtest/gtest.h>
+
 #include <cstdint>
 #include <filesystem>
+#include <fstream>
+#include <iterator>
 #include <random>
 #include <string>
 #include <vector>
@@ -28,6 +32,13 @@ class TemporaryFolder {
  private:
   std::filesystem::path path_;
 };
+
+/// All bytes of a file that must be there.
+inline std::string read_text(const std::filesystem::path& path) {
+  std::ifstream in(path, std::ios::binary);
+  EXPECT_TRUE(in) << path;
+  return {std::istreambuf_iterator<char>(in), {}};
+}
 
 /// Normally distributed floats, mean 0; the same on every machine for one seed (no std::normal_distribution:
 /// its sequence is the library's choice).

@@ -16,7 +16,7 @@
 namespace amphora::cmf {
 namespace {
 
-constexpr uint64_t kPortion = uint64_t{16} << 20;
+constexpr uint64_t kSignedPortion = uint64_t{16} << 20;
 constexpr size_t kMaxKeyFileBytes = 1024;
 constexpr size_t kKeyDigits = 2 * crypto::kEd25519KeyBytes;
 constexpr mode_t kOwnerOnly = S_IRUSR | S_IWUSR;
@@ -157,7 +157,7 @@ Result<crypto::Ed25519PublicKey> load_public_key(const std::string& digits_or_pa
 Result<crypto::Sha256Digest> digest_of(Bytes file, const DigestOptions& options) {
   crypto::Sha256 hash;
   for (uint64_t done = 0; done < file.size();) {
-    const uint64_t count = std::min(kPortion, file.size() - done);
+    const uint64_t count = std::min(kSignedPortion, file.size() - done);
     hash.update(file.subspan(done, count));
     if (options.release_pages) release_pages(file.subspan(done, count));
     done += count;

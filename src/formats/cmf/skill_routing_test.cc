@@ -10,7 +10,7 @@ namespace {
 
 using amphora::testing::test_data;
 
-std::vector<double> numbers_of(const json::Value& list) {
+std::vector<double> doubles_of(const json::Value& list) {
   std::vector<double> numbers;
   for (const json::Value& number : list.items()) numbers.push_back(number.as_double());
   return numbers;
@@ -26,7 +26,7 @@ TEST(SkillRouting, EveryGoldenFileGivesItsWritersEnergiesAndShares) {
     std::filesystem::path path = json_path;
     const auto file = CmfFile::open(path.replace_extension(".cmf"));
     ASSERT_TRUE(file);
-    const std::vector<double> phi = numbers_of(*route->find("phi"));
+    const std::vector<double> phi = doubles_of(*route->find("phi"));
     std::vector<double> energies;
     for (const json::Member& energy : route->find("energies")->members()) {
       const auto selection = selection_of(file->header(), energy.key);

@@ -17,7 +17,7 @@
 namespace amphora::cmf {
 namespace {
 
-constexpr uint64_t kPortion = uint64_t{16} << 20;
+constexpr uint64_t kHashedPortion = uint64_t{16} << 20;
 /// A payload of up to this size stays resident between its hash and its rules.
 constexpr uint64_t kResident = uint64_t{64} << 20;
 
@@ -51,7 +51,7 @@ class Verifier {
   uint64_t hash(Bytes bytes) {
     crypto::Hash64 hash;
     for (uint64_t done = 0; done < bytes.size();) {
-      const uint64_t count = std::min<uint64_t>(kPortion, bytes.size() - done);
+      const uint64_t count = std::min<uint64_t>(kHashedPortion, bytes.size() - done);
       hash.update(bytes.subspan(done, count));
       if (bytes.size() > kResident) release(bytes.subspan(done, count));
       done += count;
@@ -141,8 +141,8 @@ class Verifier {
     uint64_t at = range.offset;
     for (const Span& span : owned) {
       const uint64_t end = std::min(span.offset, range.end());
-      for (; at < end; at += std::min(kPortion, end - at))
-        count_nonzero({at, std::min(kPortion, end - at)}, nonzero);
+      for (; at < end; at += std::min(kHashedPortion, end - at))
+        count_nonzero({at, std::min(kHashedPortion, end - at)}, nonzero);
       at = std::max(at, span.end());
     }
     return nonzero;
@@ -155,7 +155,7 @@ class Verifier {
       nonzero.first =
           gap.offset + static_cast<uint64_t>(std::ranges::find_if(bytes, is_nonzero) - bytes.begin());
     nonzero.count += count;
-    if (bytes.size() == kPortion) release(bytes);
+    if (bytes.size() == kHashedPortion) release(bytes);
   }
 
   /// Bytes of the data window that belong to nobody should be zeros.

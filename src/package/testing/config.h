@@ -1,8 +1,6 @@
 // What the tests of this room share: configurations made from a valid one by named edits.
 #pragma once
 
-#include <fstream>
-#include <iterator>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -11,11 +9,6 @@
 #include "base/testing/test_data.h"
 
 namespace amphora::testing {
-
-inline std::string read_text(const std::filesystem::path& path) {
-  std::ifstream in(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
-}
 
 /// The text of an object with members set or, where the text is empty, erased.
 inline std::string edited(std::string_view object,

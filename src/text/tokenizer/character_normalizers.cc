@@ -17,7 +17,7 @@
 namespace amphora::text {
 namespace {
 
-using Built = Result<std::unique_ptr<Normalizer>>;
+using BuiltNormalizer = Result<std::unique_ptr<Normalizer>>;
 
 // Rewrites the text character by character: `rewrite(out, c)` appends what becomes of c.
 template <class Rewrite>
@@ -182,7 +182,7 @@ class PrecompiledNormalizer : public Normalizer {
 
 }  // namespace
 
-Built build_bert_normalizer(Component& component) {
+BuiltNormalizer build_bert_normalizer(Component& component) {
   BertOptions options{};
   AMPHORA_ASSIGN(options.clean_text, component.boolean("clean_text"));
   AMPHORA_ASSIGN(options.handle_chinese_chars, component.boolean("handle_chinese_chars"));
@@ -191,13 +191,15 @@ Built build_bert_normalizer(Component& component) {
   return std::make_unique<BertNormalizer>(options);
 }
 
-Built build_strip_accents(Component&) { return std::make_unique<CharacterNormalizer>(append_without_marks); }
-Built build_nmt(Component&) { return std::make_unique<CharacterNormalizer>(append_nmt); }
-Built build_byte_level_normalizer(Component&) {
+BuiltNormalizer build_strip_accents(Component&) {
+  return std::make_unique<CharacterNormalizer>(append_without_marks);
+}
+BuiltNormalizer build_nmt(Component&) { return std::make_unique<CharacterNormalizer>(append_nmt); }
+BuiltNormalizer build_byte_level_normalizer(Component&) {
   return std::make_unique<CharacterNormalizer>(append_bytes_as_characters);
 }
 
-Built build_precompiled(Component& component) {
+BuiltNormalizer build_precompiled(Component& component) {
   AMPHORA_ASSIGN(const std::string text, component.string("precompiled_charsmap"));
   const auto blob = decode_base64(text);
   if (!blob) return component.corrupt("precompiled_charsmap", "is not base64");

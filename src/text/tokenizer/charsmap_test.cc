@@ -55,12 +55,12 @@ TEST(Charsmap, FindsTheShortestAndTheLongest) {
   EXPECT_FALSE(map->find_longest("c"));
 }
 
-struct Damage {
+struct CharsmapDamage {
   const char* name;
   size_t unit;
   uint32_t value;
 };
-const Damage kDamages[] = {
+const CharsmapDamage kDamages[] = {
     {"the root points outside", 0, node_unit(256, false, 0)},
     {"a node points outside", 1 ^ 'a', node_unit(0x1FFFFF, true, 'a')},
     {"an extended offset points outside", 1 ^ 'a', node_unit(0x1FFFFF, true, 'a') | 0x200},
@@ -70,7 +70,7 @@ const Damage kDamages[] = {
 };
 
 TEST(Charsmap, RefusesEachDamage) {
-  for (const Damage& damage : kDamages) {
+  for (const CharsmapDamage& damage : kDamages) {
     auto array = units();
     array[damage.unit] = damage.value;
     const auto map = Charsmap::open(blob_of(array, kReplacements));

@@ -13,7 +13,7 @@
 namespace amphora::text {
 namespace {
 
-using Built = Result<std::unique_ptr<Decoder>>;
+using BuiltDecoder = Result<std::unique_ptr<Decoder>>;
 
 // A decoder whose stages are made from its options.
 template <class Stage, class... Options>
@@ -311,19 +311,19 @@ class CtcStage : public WholePieceStage {
   std::optional<std::string> previous_;
 };
 
-Built build_word_piece(Component& component) {
+BuiltDecoder build_word_piece(Component& component) {
   AMPHORA_ASSIGN(std::string prefix, component.string("prefix"));
   AMPHORA_ASSIGN(const bool cleanup, component.boolean("cleanup"));
   return decoder_of<WordPieceStage>(std::move(prefix), cleanup);
 }
 
-Built build_bpe(Component& component) {
+BuiltDecoder build_bpe(Component& component) {
   AMPHORA_ASSIGN(std::string suffix, component.string("suffix"));
   if (suffix.empty()) return component.corrupt("suffix", "is empty");
   return decoder_of<BpeStage>(std::move(suffix));
 }
 
-Built build_ctc(Component& component) {
+BuiltDecoder build_ctc(Component& component) {
   CtcOptions options;
   AMPHORA_ASSIGN(options.pad_token, component.string("pad_token"));
   AMPHORA_ASSIGN(options.word_delimiter, component.string("word_delimiter_token"));
@@ -333,17 +333,17 @@ Built build_ctc(Component& component) {
   return decoder_of<CtcStage>(std::move(options));
 }
 
-Built build_byte_level(Component& component) {
+BuiltDecoder build_byte_level(Component& component) {
   for (const std::string_view key : {"add_prefix_space", "trim_offsets", "use_regex"}) component.ignore(key);
   return decoder_of<ByteLevelStage>();
 }
 
-Built build_metaspace(Component& component) {
+BuiltDecoder build_metaspace(Component& component) {
   AMPHORA_ASSIGN(const MetaspaceOptions options, read_metaspace(component));
   return decoder_of<MetaspaceStage>(options);
 }
 
-Built build_strip(Component& component) {
+BuiltDecoder build_strip(Component& component) {
   AMPHORA_ASSIGN(const char32_t character, component.character("content"));
   AMPHORA_ASSIGN(const uint64_t start, component.count("start"));
   AMPHORA_ASSIGN(const uint64_t stop, component.count("stop"));
@@ -352,7 +352,7 @@ Built build_strip(Component& component) {
   return decoder_of<StripStage>(content, start, stop);
 }
 
-Built build_replace(Component& component) {
+BuiltDecoder build_replace(Component& component) {
   AMPHORA_ASSIGN(Pattern pattern, component.pattern("pattern"));
   AMPHORA_ASSIGN(std::string content, component.string("content"));
   return decoder_of<ReplaceStage>(std::make_shared<const Pattern>(std::move(pattern)), std::move(content));
@@ -360,8 +360,8 @@ Built build_replace(Component& component) {
 
 constexpr ComponentKind<Decoder> kDecoders[] = {
     {"ByteLevel", build_byte_level},
-    {"ByteFallback", [](Component&) -> Built { return decoder_of<ByteFallbackStage>(); }},
-    {"Fuse", [](Component&) -> Built { return decoder_of<FuseStage>(); }},
+    {"ByteFallback", [](Component&) -> BuiltDecoder { return decoder_of<ByteFallbackStage>(); }},
+    {"Fuse", [](Component&) -> BuiltDecoder { return decoder_of<FuseStage>(); }},
     {"Metaspace", build_metaspace},
     {"Strip", build_strip},
     {"Replace", build_replace},

@@ -1,43 +1,19 @@
 // The tokenizer against what Hugging Face `tokenizers` computed: tests/oracle/make_tokenizer_cases.py.
 #include <gtest/gtest.h>
 
-#include <fstream>
-#include <sstream>
-
 #include "amphora/json.h"
 #include "base/testing/fetched.h"
 #include "base/testing/test_data.h"
+#include "text/testing/json_lines.h"
 #include "text/tokenizer.h"
 #include "text/tokenizer/testing/component_tokenizers.h"
 
 namespace amphora::text {
 namespace {
 
-std::string read_file(const std::filesystem::path& path) {
-  std::ifstream in(path, std::ios::binary);
-  EXPECT_TRUE(in) << path;
-  std::stringstream text;
-  text << in.rdbuf();
-  return text.str();
-}
-
-std::vector<json::Value> read_lines(const std::filesystem::path& path) {
-  std::ifstream in(path);
-  EXPECT_TRUE(in) << path;
-  std::vector<json::Value> lines;
-  for (std::string line; std::getline(in, line);) {
-    auto value = json::parse(line);
-    EXPECT_TRUE(value) << path << ": " << value.error().message;
-    if (value) lines.push_back(*std::move(value));
-  }
-  return lines;
-}
-
-std::vector<TokenId> ids_of(const json::Value& array) {
-  std::vector<TokenId> ids;
-  for (const json::Value& id : array.items()) ids.push_back(static_cast<TokenId>(*id.as_unsigned()));
-  return ids;
-}
+using testing::ids_of;
+using testing::read_lines;
+using testing::read_text;
 
 std::string streamed(const std::shared_ptr<const Tokenizer>& tokenizer, std::span<const TokenId> ids,
                      bool skip_special) {
@@ -107,7 +83,7 @@ class OwnVocabulary : public ::testing::TestWithParam<std::pair<const char*, con
 
 TEST_P(OwnVocabulary, GivesTheReferencesIdsAndText) {
   const auto [name, path] = GetParam();
-  const auto tokenizer = Tokenizer::from_json(read_file(testing::test_data(path)));
+  const auto tokenizer = Tokenizer::from_json(read_text(testing::test_data(path)));
   ASSERT_TRUE(tokenizer) << tokenizer.error().message;
   const auto lines = read_lines(testing::test_data(std::string("tokenizers/") + name + ".jsonl"));
   ASSERT_EQ(lines.size(), 1u);
@@ -173,7 +149,7 @@ class TrainedVocabulary : public ::testing::TestWithParam<GoldenFile> {};
 TEST_P(TrainedVocabulary, GivesTheReferencesIdsAndText) {
   const std::filesystem::path folder =
       testing::test_data(std::string("tokenizers/trained/") + GetParam().name);
-  const auto tokenizer = Tokenizer::from_json(read_file(folder / "tokenizer.json"));
+  const auto tokenizer = Tokenizer::from_json(read_text(folder / "tokenizer.json"));
   ASSERT_TRUE(tokenizer) << tokenizer.error().place << ": " << tokenizer.error().message;
   expect_lines(*tokenizer, folder / "golden.jsonl", GetParam().lines);
 }
@@ -191,7 +167,7 @@ TEST_P(PublishedVocabulary, GivesTheReferencesIdsAndText) {
   const std::string name = GetParam().name;
   const std::filesystem::path path = testing::fetched("tokenizers") / name / "tokenizer.json";
   AMPHORA_SKIP_WITHOUT(path, "scripts/fetch-tokenizers.sh");
-  const auto loaded = Tokenizer::from_json(read_file(path));
+  const auto loaded = Tokenizer::from_json(read_text(path));
   ASSERT_TRUE(loaded) << loaded.error().place << ": " << loaded.error().message;
   expect_lines(*loaded, testing::test_data("tokenizers/published/" + name + ".jsonl"), GetParam().lines);
 }

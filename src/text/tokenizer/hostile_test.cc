@@ -21,7 +21,7 @@ std::string repeat(std::string_view unit, size_t count) {
   return text;
 }
 
-std::shared_ptr<const Tokenizer> load(std::string_view name) {
+std::shared_ptr<const Tokenizer> load_tokenizer(std::string_view name) {
   std::ifstream in(testing::test_data(name), std::ios::binary);
   std::stringstream json;
   json << in.rdbuf();
@@ -89,12 +89,12 @@ size_t encode_on_small_stack(const Tokenizer& tokenizer, const std::string& text
   return run.ids;
 }
 
-struct Hostile {
+struct HostileText {
   const char* name;
   std::string_view unit;
   size_t count;
 };
-const Hostile kHostile[] = {
+const HostileText kHostile[] = {
     {"1 MB of A", "A", 1 << 20},
     {"128 KiB of Z", "Z", 128 << 10},
     {"us", "us", 10'000},
@@ -108,15 +108,16 @@ const Hostile kHostile[] = {
     {"begun special tokens", "<s<|end", 20'000},
 };
 
-TEST(Hostile, TakesLittleStack) {
+TEST(HostileText, TakesLittleStack) {
   for (const auto& tokenizer :
-       {load("hf/tiny/llama/tokenizer.json"), load("base-model/tokenizer.json"), one_word_tokenizer(),
-        unigram_tokenizer(), word_piece_tokenizer(), load("tokenizers/trained/unigram_t5/tokenizer.json")})
-    for (const Hostile& hostile : kHostile)
+       {load_tokenizer("hf/tiny/llama/tokenizer.json"), load_tokenizer("base-model/tokenizer.json"),
+        one_word_tokenizer(), unigram_tokenizer(), word_piece_tokenizer(),
+        load_tokenizer("tokenizers/trained/unigram_t5/tokenizer.json")})
+    for (const HostileText& hostile : kHostile)
       EXPECT_GT(encode_on_small_stack(*tokenizer, repeat(hostile.unit, hostile.count)), 0u) << hostile.name;
 }
 
-TEST(Hostile, OneLongWordIsMergedAsTheRulesSay) {
+TEST(HostileText, OneLongWordIsMergedAsTheRulesSay) {
   const auto tokenizer = one_word_tokenizer();
   std::vector<TokenId> wanted((1 << 18), 4);  // AAAA each
   wanted.push_back(3);

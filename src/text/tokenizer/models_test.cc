@@ -18,13 +18,13 @@ constexpr std::string_view kWordPiece =
     R"({"type":"WordPiece","unk_token":"?","continuing_subword_prefix":"##","max_input_chars_per_word":9,"vocab":{"?":0,"a":1,"##b":2}})";
 constexpr std::string_view kWordLevel = R"({"type":"WordLevel","unk_token":"?","vocab":{"?":0,"a":1}})";
 
-struct Damage {
+struct ModelDamage {
   const char* name;
   std::string_view model, from, to;
   Fault fault;
   std::string_view place;
 };
-const Damage kDamages[] = {
+const ModelDamage kModelDamages[] = {
     {"sampling", kUnigram, R"("unk_id":0)", R"("unk_id":0,"alpha":0.1)", Fault::kUnsupported,
      "$.model.alpha"},
     {"an unknown token outside", kUnigram, R"("unk_id":0)", R"("unk_id":3)", Fault::kCorrupt,
@@ -56,7 +56,7 @@ const Damage kDamages[] = {
 TEST(Models, RefuseEachDamageForItsOwnReason) {
   for (const std::string_view model : {kUnigram, kWordPiece, kWordLevel})
     ASSERT_TRUE(Tokenizer::from_json(with_model(model))) << model;
-  for (const Damage& damage : kDamages) {
+  for (const ModelDamage& damage : kModelDamages) {
     std::string model(damage.model);
     const size_t at = model.find(damage.from);
     ASSERT_NE(at, std::string::npos) << damage.name;

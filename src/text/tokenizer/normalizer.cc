@@ -11,11 +11,11 @@
 namespace amphora::text {
 namespace {
 
-using Built = Result<std::unique_ptr<Normalizer>>;
+using BuiltNormalizer = Result<std::unique_ptr<Normalizer>>;
 
 class SequenceNormalizer : public Normalizer {
  public:
-  static Built build(Component& component) {
+  static BuiltNormalizer build(Component& component) {
     auto sequence = std::make_unique<SequenceNormalizer>();
     AMPHORA_ASSIGN(auto parts, component.parts("normalizers"));
     for (Component& part : parts) {
@@ -36,7 +36,7 @@ class SequenceNormalizer : public Normalizer {
 template <unicode::NormalForm kForm>
 class NormalFormNormalizer : public Normalizer {
  public:
-  static Built build(Component&) { return std::make_unique<NormalFormNormalizer>(); }
+  static BuiltNormalizer build(Component&) { return std::make_unique<NormalFormNormalizer>(); }
   Status normalize(std::string& text, size_t& origin_bytes) const override {
     normalize_form(text, origin_bytes, kForm);
     return {};
@@ -45,7 +45,7 @@ class NormalFormNormalizer : public Normalizer {
 
 class LowercaseNormalizer : public Normalizer {
  public:
-  static Built build(Component&) { return std::make_unique<LowercaseNormalizer>(); }
+  static BuiltNormalizer build(Component&) { return std::make_unique<LowercaseNormalizer>(); }
   Status normalize(std::string& text, size_t& origin_bytes) const override {
     std::string out;
     out.reserve(text.size());
@@ -64,7 +64,7 @@ class ReplaceNormalizer : public Normalizer {
  public:
   ReplaceNormalizer(Pattern pattern, std::string content)
       : pattern_(std::move(pattern)), content_(std::move(content)) {}
-  static Built build(Component& component) {
+  static BuiltNormalizer build(Component& component) {
     AMPHORA_ASSIGN(Pattern pattern, component.pattern("pattern"));
     AMPHORA_ASSIGN(std::string content, component.string("content"));
     return std::make_unique<ReplaceNormalizer>(std::move(pattern), std::move(content));
@@ -82,7 +82,7 @@ class ReplaceNormalizer : public Normalizer {
 class PrependNormalizer : public Normalizer {
  public:
   explicit PrependNormalizer(std::string prefix) : prefix_(std::move(prefix)) {}
-  static Built build(Component& component) {
+  static BuiltNormalizer build(Component& component) {
     AMPHORA_ASSIGN(std::string prefix, component.string("prepend"));
     return std::make_unique<PrependNormalizer>(std::move(prefix));
   }
@@ -100,7 +100,7 @@ class PrependNormalizer : public Normalizer {
 class StripNormalizer : public Normalizer {
  public:
   StripNormalizer(bool left, bool right) : left_(left), right_(right) {}
-  static Built build(Component& component) {
+  static BuiltNormalizer build(Component& component) {
     AMPHORA_ASSIGN(const bool left, component.boolean("strip_left"));
     AMPHORA_ASSIGN(const bool right, component.boolean("strip_right"));
     return std::make_unique<StripNormalizer>(left, right);

@@ -3,31 +3,20 @@
 // around special tokens (D3) and behind tokens that are not special (D4), Metaspace's flags (D6).
 #include <gtest/gtest.h>
 
-#include <fstream>
-#include <iterator>
 #include <string>
 
 #include "amphora/json.h"
 #include "base/testing/fetched.h"
 #include "base/testing/test_data.h"
+#include "text/testing/json_lines.h"
 #include "text/tokenizer.h"
 
 namespace amphora::text {
 namespace {
 
-std::vector<json::Value> read_lines(const std::filesystem::path& path) {
-  std::ifstream in(path);
-  EXPECT_TRUE(in) << path;
-  std::vector<json::Value> lines;
-  for (std::string line; std::getline(in, line);) lines.push_back(json::parse(line).value());
-  return lines;
-}
-
-std::vector<TokenId> ids_of(const json::Value& array) {
-  std::vector<TokenId> ids;
-  for (const json::Value& id : array.items()) ids.push_back(static_cast<TokenId>(*id.as_unsigned()));
-  return ids;
-}
+using testing::ids_of;
+using testing::read_lines;
+using testing::read_text;
 
 void replace_all(std::string& text, std::string_view before, std::string_view after) {
   size_t count = 0;
@@ -39,8 +28,7 @@ void replace_all(std::string& text, std::string_view before, std::string_view af
 
 // The tokenizer.json of a line that stands on a published vocabulary.
 std::string published_json(const json::Value& line, const std::filesystem::path& path) {
-  std::ifstream in(path, std::ios::binary);
-  std::string whole(std::istreambuf_iterator<char>(in), {});
+  std::string whole = read_text(path);
   const json::Value* change = line.find("change");
   if (change != nullptr && change->text() == "merges not ignored")
     replace_all(whole, R"("ignore_merges": true)", R"("ignore_merges": false)");
@@ -130,8 +118,7 @@ TEST_P(RoundTrip, GivesTheTextBack) {
   const auto [base, exceptions] = GetParam();
   const std::filesystem::path path = testing::fetched("tokenizers") / base / "tokenizer.json";
   AMPHORA_SKIP_WITHOUT(path, "scripts/fetch-tokenizers.sh");
-  std::ifstream in(path, std::ios::binary);
-  const auto tokenizer = Tokenizer::from_json(std::string(std::istreambuf_iterator<char>(in), {})).value();
+  const auto tokenizer = Tokenizer::from_json(read_text(path)).value();
   size_t texts = 0, changed = 0;
   for (const json::Value& line :
        read_lines(testing::test_data(std::string("tokenizers/published/") + base + ".jsonl"))) {

@@ -11,7 +11,7 @@
 namespace amphora::text {
 namespace {
 
-using Built = Result<std::unique_ptr<PreTokenizer>>;
+using BuiltPreTokenizer = Result<std::unique_ptr<PreTokenizer>>;
 
 Status split_words(Stretch& stretch, const Pattern& pattern, SplitBehavior behavior, bool invert) {
   std::vector<Span> words;
@@ -56,7 +56,7 @@ class Rewriter {
 
 class SequencePreTokenizer : public PreTokenizer {
  public:
-  static Built build(Component& component) {
+  static BuiltPreTokenizer build(Component& component) {
     auto sequence = std::make_unique<SequencePreTokenizer>();
     AMPHORA_ASSIGN(auto parts, component.parts("pretokenizers"));
     for (Component& part : parts) {
@@ -81,30 +81,30 @@ class PatternPreTokenizer : public PreTokenizer {
       : pattern_(std::move(pattern)), behavior_(behavior), invert_(invert) {}
   Status split(Stretch& stretch) const override { return split_words(stretch, pattern_, behavior_, invert_); }
 
-  static Built build_split(Component& component) {
+  static BuiltPreTokenizer build_split(Component& component) {
     AMPHORA_ASSIGN(Pattern pattern, component.pattern("pattern"));
     AMPHORA_ASSIGN(const SplitBehavior behavior, component.split_behavior("behavior"));
     AMPHORA_ASSIGN(const bool invert, component.boolean("invert"));
     return std::make_unique<PatternPreTokenizer>(std::move(pattern), behavior, invert);
   }
-  static Built build_digits(Component& component) {
+  static BuiltPreTokenizer build_digits(Component& component) {
     AMPHORA_ASSIGN(const bool individual, component.boolean("individual_digits"));
     return std::make_unique<PatternPreTokenizer>(
         Pattern::characters(unicode::is_numeric),
         individual ? SplitBehavior::kIsolated : SplitBehavior::kContiguous, false);
   }
-  static Built build_white_space_split(Component&) {
+  static BuiltPreTokenizer build_white_space_split(Component&) {
     return std::make_unique<PatternPreTokenizer>(Pattern::characters(unicode::is_white_space),
                                                  SplitBehavior::kRemoved, false);
   }
-  static Built build_character_delimiter(Component& component) {
+  static BuiltPreTokenizer build_character_delimiter(Component& component) {
     AMPHORA_ASSIGN(const char32_t delimiter, component.character("delimiter"));
     std::string text;
     unicode::append_utf8(text, delimiter);
     AMPHORA_ASSIGN(Pattern pattern, Pattern::literal(std::move(text)));
     return std::make_unique<PatternPreTokenizer>(std::move(pattern), SplitBehavior::kRemoved, false);
   }
-  static Built build_punctuation(Component& component) {
+  static BuiltPreTokenizer build_punctuation(Component& component) {
     AMPHORA_ASSIGN(const SplitBehavior behavior,
                    component.split_behavior("behavior", SplitBehavior::kIsolated));
     return std::make_unique<PatternPreTokenizer>(Pattern::characters(unicode::is_punctuation), behavior,
@@ -120,7 +120,7 @@ class PatternPreTokenizer : public PreTokenizer {
 // White space apart and dropped, punctuation apart.
 class BertPreTokenizer : public PreTokenizer {
  public:
-  static Built build(Component&) { return std::make_unique<BertPreTokenizer>(); }
+  static BuiltPreTokenizer build(Component&) { return std::make_unique<BertPreTokenizer>(); }
   Status split(Stretch& stretch) const override {
     AMPHORA_TRY(
         split_words(stretch, Pattern::characters(unicode::is_white_space), SplitBehavior::kRemoved, false));
@@ -133,7 +133,7 @@ class BertPreTokenizer : public PreTokenizer {
 // stands before the first character with a script is dropped, as in the reference.
 class UnicodeScriptsPreTokenizer : public PreTokenizer {
  public:
-  static Built build(Component&) { return std::make_unique<UnicodeScriptsPreTokenizer>(); }
+  static BuiltPreTokenizer build(Component&) { return std::make_unique<UnicodeScriptsPreTokenizer>(); }
   Status split(Stretch& stretch) const override {
     std::vector<Span> words;
     for (const Span word : stretch.words) {
@@ -155,7 +155,7 @@ class UnicodeScriptsPreTokenizer : public PreTokenizer {
 class FixedLengthPreTokenizer : public PreTokenizer {
  public:
   explicit FixedLengthPreTokenizer(uint64_t length) : length_(length) {}
-  static Built build(Component& component) {
+  static BuiltPreTokenizer build(Component& component) {
     AMPHORA_ASSIGN(const uint64_t length, component.count("length"));
     if (length == 0) return component.corrupt("length", "is zero");
     return std::make_unique<FixedLengthPreTokenizer>(length);
@@ -181,7 +181,7 @@ class FixedLengthPreTokenizer : public PreTokenizer {
 // Runs of word characters and runs of anything else but white space: `\w+|[^\w\s]+` in Rust's regex crate.
 class WhitespacePreTokenizer : public PreTokenizer {
  public:
-  static Built build(Component&) { return std::make_unique<WhitespacePreTokenizer>(); }
+  static BuiltPreTokenizer build(Component&) { return std::make_unique<WhitespacePreTokenizer>(); }
   Status split(Stretch& stretch) const override {
     enum class Kind { kSpace, kWord, kOther };
     std::vector<Span> words;
@@ -209,7 +209,7 @@ class ByteLevelPreTokenizer : public PreTokenizer {
   ByteLevelPreTokenizer(bool add_prefix_space, std::optional<Pattern> words)
       : add_prefix_space_(add_prefix_space), words_(std::move(words)) {}
 
-  static Built build(Component& component) {
+  static BuiltPreTokenizer build(Component& component) {
     AMPHORA_ASSIGN(const bool add_prefix_space, component.boolean("add_prefix_space"));
     AMPHORA_ASSIGN(const bool use_regex, component.boolean("use_regex", true));
     component.ignore("trim_offsets");
@@ -245,7 +245,7 @@ class MetaspacePreTokenizer : public PreTokenizer {
   MetaspacePreTokenizer(MetaspaceOptions options, std::string mark, Pattern pattern)
       : options_(options), mark_(std::move(mark)), pattern_(std::move(pattern)) {}
 
-  static Built build(Component& component) {
+  static BuiltPreTokenizer build(Component& component) {
     AMPHORA_ASSIGN(const MetaspaceOptions options, read_metaspace(component));
     std::string mark;
     unicode::append_utf8(mark, options.replacement);

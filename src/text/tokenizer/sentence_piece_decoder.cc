@@ -24,14 +24,14 @@ std::optional<uint8_t> find_byte_piece(std::string_view piece) {
   return static_cast<uint8_t>(*high << 4 | *low);
 }
 
-struct Options {
+struct DecoderOptions {
   std::string unk_piece, unk_surface;
   bool byte_fallback, add_dummy_prefix, remove_extra_whitespaces;
 };
 
 class SentencePieceStage : public DecoderStage {
  public:
-  explicit SentencePieceStage(std::shared_ptr<const Options> options) : options_(std::move(options)) {}
+  explicit SentencePieceStage(std::shared_ptr<const DecoderOptions> options) : options_(std::move(options)) {}
 
   Status push(std::string_view text, bool ends_piece) override {
     piece_ += text;
@@ -88,27 +88,27 @@ class SentencePieceStage : public DecoderStage {
     return pass(out, true);
   }
 
-  std::shared_ptr<const Options> options_;
+  std::shared_ptr<const DecoderOptions> options_;
   std::string piece_, bytes_;
   bool at_start_ = true, took_prefix_ = false, has_text_ = false;
 };
 
 class SentencePieceDecoder : public Decoder {
  public:
-  explicit SentencePieceDecoder(Options options)
-      : options_(std::make_shared<const Options>(std::move(options))) {}
+  explicit SentencePieceDecoder(DecoderOptions options)
+      : options_(std::make_shared<const DecoderOptions>(std::move(options))) {}
   std::unique_ptr<DecoderStage> start() const override {
     return std::make_unique<SentencePieceStage>(options_);
   }
 
  private:
-  std::shared_ptr<const Options> options_;
+  std::shared_ptr<const DecoderOptions> options_;
 };
 
 }  // namespace
 
 Result<std::unique_ptr<Decoder>> build_sentence_piece_decoder(Component& component) {
-  Options options;
+  DecoderOptions options;
   AMPHORA_ASSIGN(options.unk_piece, component.string("unk_piece"));
   AMPHORA_ASSIGN(options.unk_surface, component.string("unk_surface"));
   AMPHORA_ASSIGN(options.byte_fallback, component.boolean("byte_fallback"));

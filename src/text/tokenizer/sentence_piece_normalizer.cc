@@ -19,7 +19,7 @@ constexpr size_t kMaxNormalizedBytes = size_t{1} << 30;
 
 enum class DummyPrefix : uint8_t { kNever, kFirst, kAlways };
 
-struct Options {
+struct NormalizerOptions {
   std::optional<Charsmap> map;
   SymbolMatcher symbols;
   DummyPrefix dummy_prefix = DummyPrefix::kNever;
@@ -30,7 +30,7 @@ struct Options {
 
 class SentencePieceNormalizer : public Normalizer {
  public:
-  explicit SentencePieceNormalizer(Options options)
+  explicit SentencePieceNormalizer(NormalizerOptions options)
       : options_(std::move(options)), space_(options_.escape_whitespaces ? kSpaceMark : " ") {}
 
   Status normalize(std::string& text, size_t& origin_bytes) const override {
@@ -101,7 +101,7 @@ class SentencePieceNormalizer : public Normalizer {
     return {};
   }
 
-  Options options_;
+  NormalizerOptions options_;
   std::string_view space_;
 };
 
@@ -133,7 +133,7 @@ Result<std::optional<Charsmap>> read_map(Component& component) {
 }  // namespace
 
 Result<std::unique_ptr<Normalizer>> build_sentence_piece_normalizer(Component& component) {
-  Options options;
+  NormalizerOptions options;
   AMPHORA_ASSIGN(options.map, read_map(component));
   AMPHORA_ASSIGN(options.symbols, read_symbols(component));
   AMPHORA_ASSIGN(const std::string scheme, component.string("dummy_prefix"));

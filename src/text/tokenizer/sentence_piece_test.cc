@@ -32,20 +32,20 @@ std::string replaced(std::string_view text, std::string_view from, std::string_v
   return out.replace(at, from.size(), to);
 }
 
-std::shared_ptr<const Tokenizer> load(std::string_view normalizer = kNormalizer,
-                                      std::string_view model = kModel) {
+std::shared_ptr<const Tokenizer> load_sentence_piece(std::string_view normalizer = kNormalizer,
+                                                     std::string_view model = kModel) {
   auto tokenizer = Tokenizer::from_json(whole(normalizer, model, kDecoder));
   EXPECT_TRUE(tokenizer) << tokenizer.error().place << ": " << tokenizer.error().message;
   return *tokenizer;
 }
 
-struct Damage {
+struct SentencePieceDamage {
   const char* name;
   std::string_view part, from, to;
   Fault fault;
   std::string_view place;
 };
-const Damage kDamages[] = {
+const SentencePieceDamage kDamages[] = {
     {"an unknown algorithm", kModel, R"("bpe")", R"("lattice")", Fault::kUnsupported, "$.model.algorithm"},
     {"no algorithm", kModel, R"("algorithm":"bpe",)", "", Fault::kUnsupported, "$.model.algorithm"},
     {"a field of another model", kModel, R"("byte_fallback")", R"("unk_id":0,"byte_fallback")",
@@ -90,7 +90,7 @@ const Damage kDamages[] = {
 
 TEST(SentencePiece, RefusesEachDamageForItsOwnReason) {
   ASSERT_TRUE(Tokenizer::from_json(whole(kNormalizer, kModel, kDecoder)));
-  for (const Damage& damage : kDamages) {
+  for (const SentencePieceDamage& damage : kDamages) {
     const std::string part = replaced(damage.part, damage.from, damage.to);
     const auto tokenizer =
         Tokenizer::from_json(whole(damage.part == kNormalizer ? part : std::string(kNormalizer),
@@ -113,16 +113,17 @@ TEST(SentencePiece, RefusesEveryTruncation) {
 // special tokens count.
 TEST(SentencePiece, PutsThePrefixWhereTheSchemeSays) {
   using Ids = std::vector<TokenId>;
-  EXPECT_EQ(load()->encode("a<s>a").value(), (Ids{6, 1, 6}));
+  EXPECT_EQ(load_sentence_piece()->encode("a<s>a").value(), (Ids{6, 1, 6}));
   const std::string first = replaced(kNormalizer, "always", "first");
-  EXPECT_EQ(load(first)->encode("a<s>a").value(), (Ids{6, 1, 4}));
-  EXPECT_EQ(load(first)->encode("<s>a").value(), (Ids{1, 4}));
-  EXPECT_EQ(load(replaced(kNormalizer, "always", "never"))->encode("a<s>a").value(), (Ids{4, 1, 4}));
-  EXPECT_EQ(load()->encode("a<s>a", {.parse_special = false}).value(), (Ids{6, 0, 4}));
+  EXPECT_EQ(load_sentence_piece(first)->encode("a<s>a").value(), (Ids{6, 1, 4}));
+  EXPECT_EQ(load_sentence_piece(first)->encode("<s>a").value(), (Ids{1, 4}));
+  EXPECT_EQ(load_sentence_piece(replaced(kNormalizer, "always", "never"))->encode("a<s>a").value(),
+            (Ids{4, 1, 4}));
+  EXPECT_EQ(load_sentence_piece()->encode("a<s>a", {.parse_special = false}).value(), (Ids{6, 0, 4}));
 }
 
 TEST(SentencePiece, MergesALongWordInTimeThatIsCloseToLinear) {
-  const auto tokenizer = load();
+  const auto tokenizer = load_sentence_piece();
   std::string text;
   for (int i = 0; i < 200'000; ++i) text += "ab";
   const auto ids = tokenizer->encode(text).value();

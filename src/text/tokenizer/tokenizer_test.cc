@@ -47,7 +47,7 @@ std::string small_json() {
          vocab + R"(},"merges":["a b"]}})";
 }
 
-std::shared_ptr<const Tokenizer> load(std::string_view json) {
+std::shared_ptr<const Tokenizer> load_json(std::string_view json) {
   auto tokenizer = Tokenizer::from_json(json);
   EXPECT_TRUE(tokenizer) << tokenizer.error().place << ": " << tokenizer.error().message;
   return tokenizer ? *tokenizer : nullptr;
@@ -60,7 +60,7 @@ std::vector<TokenId> byte_ids(std::string_view bytes) {
 }
 
 TEST(Tokenizer, KnowsItsTokens) {
-  const auto tokenizer = load(small_json());
+  const auto tokenizer = load_json(small_json());
   EXPECT_EQ(tokenizer->id_limit(), 264u);
   EXPECT_EQ(*tokenizer->find_piece(261), "ab");
   EXPECT_EQ(*tokenizer->find_piece(263), "<tool>");
@@ -74,7 +74,7 @@ TEST(Tokenizer, KnowsItsTokens) {
 }
 
 TEST(Tokenizer, TakesSpecialTokensInTextAsTextOnRequest) {
-  const auto tokenizer = load(small_json());
+  const auto tokenizer = load_json(small_json());
   EXPECT_EQ(tokenizer->encode("ab</s><tool>").value(), (std::vector<TokenId>{1, 261, 2, 263}));
   std::vector<TokenId> wanted = {261};
   for (const TokenId id : byte_ids("</s>")) wanted.push_back(id);
@@ -84,7 +84,7 @@ TEST(Tokenizer, TakesSpecialTokensInTextAsTextOnRequest) {
 }
 
 TEST(Tokenizer, ReplacesIllFormedTextAsPythonDoes) {
-  const auto tokenizer = load(small_json());
+  const auto tokenizer = load_json(small_json());
   EXPECT_EQ(tokenizer->encode("a\xFFz", {.add_special = false}).value(),
             tokenizer->encode("a\uFFFDz", {.add_special = false}).value());
   EXPECT_EQ(tokenizer->encode("\xE4\xBD", {.add_special = false}).value(), byte_ids("\uFFFD"));
@@ -101,7 +101,7 @@ TEST(Tokenizer, SaysThatMemoryRanOut) {
 }
 
 TEST(Tokenizer, RefusesAnIdThatItDoesNotHave) {
-  const auto tokenizer = load(small_json());
+  const auto tokenizer = load_json(small_json());
   const auto text = tokenizer->decode(std::vector<TokenId>{259, 264});
   ASSERT_FALSE(text);
   EXPECT_EQ(text.error().fault, Fault::kUsage);
@@ -122,7 +122,7 @@ std::vector<std::string> stream(const std::shared_ptr<const Tokenizer>& tokenize
 TEST(StreamDecoder, NeverSplitsACharacter) {
   const std::string text = "\U0001F469\u200d\U0001F469\u200d\U0001F467\u200d\U0001F466 \u4f60\u597d \u00e9";
   for (const std::string& json : {small_json(), tiny_llama_json()}) {
-    const auto tokenizer = load(json);
+    const auto tokenizer = load_json(json);
     const auto ids = tokenizer->encode(text, {.add_special = false}).value();
     ASSERT_GT(ids.size(), 20u);
     std::string all;
@@ -137,39 +137,39 @@ TEST(StreamDecoder, NeverSplitsACharacter) {
 }
 
 TEST(StreamDecoder, GivesTextAsSoonAsItIsCertain) {
-  const auto byte_level = load(tiny_llama_json());
+  const auto byte_level = load_json(tiny_llama_json());
   const auto ids = byte_level->encode("a\u00e9", {.add_special = false}).value();
   ASSERT_EQ(ids.size(), 3u);  // one byte a token
   EXPECT_EQ(stream(byte_level, ids), (std::vector<std::string>{"a", "", "\u00e9", ""}));
   // A run of byte tokens is text or not as a whole: certain once something else follows.
-  const auto fallback = load(small_json());
+  const auto fallback = load_json(small_json());
   EXPECT_EQ(stream(fallback, std::vector<TokenId>{259, 3 + 0xC3, 3 + 0xA9, 262, 260}),
             (std::vector<std::string>{"a", "", "", "\u00e9 ", "b", ""}));
 }
 
 // D7.
 TEST(StreamDecoder, GivesOneReplacementForOneStrayByte) {
-  const auto byte_level = load(tiny_llama_json());
+  const auto byte_level = load_json(tiny_llama_json());
   const auto stray = byte_level->find_id("\u00ff");  // the byte FF in the byte alphabet
   ASSERT_TRUE(stray);
   EXPECT_EQ(byte_level->decode(std::vector<TokenId>{*stray}).value(), "\uFFFD");
   EXPECT_EQ(stream(byte_level, std::vector<TokenId>{*stray}), (std::vector<std::string>{"\uFFFD", ""}));
-  const auto fallback = load(small_json());
+  const auto fallback = load_json(small_json());
   EXPECT_EQ(fallback->decode(std::vector<TokenId>{3 + 0xFF}).value(), "\uFFFD");
   EXPECT_EQ(stream(fallback, std::vector<TokenId>{3 + 0xFF, 259}),
             (std::vector<std::string>{"", "\uFFFDa", ""}));
 }
 
 TEST(StreamDecoder, EndsAnUnfinishedCharacterWithAReplacement) {
-  const auto fallback = load(small_json());
+  const auto fallback = load_json(small_json());
   EXPECT_EQ(stream(fallback, byte_ids("\xF0\x9F")), (std::vector<std::string>{"", "", "\uFFFD\uFFFD"}));
-  const auto byte_level = load(tiny_llama_json());
+  const auto byte_level = load_json(tiny_llama_json());
   const auto ids = byte_level->encode("\U0001F600", {.add_special = false}).value();
   EXPECT_EQ(stream(byte_level, std::span(ids).first(2)).back(), "\uFFFD");
 }
 
 TEST(Tokenizer, ServesSeveralThreads) {
-  const auto tokenizer = load(tiny_llama_json());
+  const auto tokenizer = load_json(tiny_llama_json());
   const std::string text = "The quick brown fox, don't you know? \u4f60\u597d 12345";
   const auto wanted = tokenizer->encode(text).value();
   std::vector<std::vector<TokenId>> found(4);
@@ -180,13 +180,13 @@ TEST(Tokenizer, ServesSeveralThreads) {
   for (const auto& ids : found) EXPECT_EQ(ids, wanted);
 }
 
-struct Damage {
+struct TokenizerDamage {
   const char* name;
   std::string_view from, to;  // a replacement in small_json()
   Fault fault;
   std::string_view place, message;  // parts of them
 };
-const Damage kDamages[] = {
+const TokenizerDamage kTokenizerDamages[] = {
     {"unknown normalizer", R"("type":"Replace","pattern":{"String":" "},"content":"\u2581"})",
      R"("type":"Rot13"})", Fault::kUnsupported, "$.normalizer", "normalizer 'Rot13' is not supported"},
     {"unknown pre-tokenizer", R"("pre_tokenizer":null)", R"("pre_tokenizer":{"type":"MorseSplit"})",
@@ -249,8 +249,8 @@ const Damage kDamages[] = {
 };
 
 TEST(Tokenizer, RefusesEachDamageForItsOwnReason) {
-  ASSERT_NE(load(small_json()), nullptr);
-  for (const Damage& damage : kDamages) {
+  ASSERT_NE(load_json(small_json()), nullptr);
+  for (const TokenizerDamage& damage : kTokenizerDamages) {
     std::string json = small_json();
     const size_t at = json.find(damage.from);
     ASSERT_NE(at, std::string::npos) << damage.name;
@@ -283,7 +283,7 @@ TEST(Tokenizer, ReadsMergesBeforeTheVocabulary) {
   const std::string_view merges = R"(,"merges":["a b"])";
   json.erase(json.find(merges), merges.size());
   json.insert(json.find(R"("dropout")"), R"("merges":["a b"],)");
-  EXPECT_EQ(load(json)->encode("ab", {.add_special = false}).value(), std::vector<TokenId>{261});
+  EXPECT_EQ(load_json(json)->encode("ab", {.add_special = false}).value(), std::vector<TokenId>{261});
 }
 
 }  // namespace

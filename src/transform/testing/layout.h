@@ -1,4 +1,5 @@
-// What a copy must keep, and the canonical layout of docs/formats/cmf.md §4, computed anew.
+// Where golden files lie, what a copy must keep, and the canonical layout of docs/formats/cmf.md §4, computed
+// anew.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -7,6 +8,9 @@
 #include "formats/cmf/testing/files.h"
 
 namespace amphora::testing {
+
+/// The folders of the reference's files.
+inline const std::filesystem::path kGolden = test_data("cmf_strict/golden"), kField = test_data("cmf");
 
 inline uint64_t next_multiple(uint64_t value, uint64_t of) { return (value + of - 1) / of * of; }
 

@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <fstream>
 #include <string>
 #include <vector>
 
@@ -16,11 +15,7 @@
 
 namespace amphora::cmf::testing {
 
-inline std::string read_text(const std::filesystem::path& path) {
-  std::ifstream in(path, std::ios::binary);
-  EXPECT_TRUE(in) << path;
-  return {std::istreambuf_iterator<char>(in), {}};
-}
+using amphora::testing::read_text;
 
 /// A parsed JSON file of expectations.
 inline json::Value read_json(const std::filesystem::path& path) {
