@@ -1,7 +1,7 @@
 // `bench`: how fast a model runs here.
 #include <algorithm>
-#include <chrono>
 
+#include "base/stopwatch.h"
 #include "cli/load.h"
 #include "cli/print.h"
 #include "cli/verb.h"
@@ -9,8 +9,6 @@
 
 namespace amphora::cli {
 namespace {
-
-using Clock = std::chrono::steady_clock;
 
 struct BenchArguments {
   SessionArguments session;
@@ -41,9 +39,9 @@ template <class Work>
 Result<std::vector<double>> measure(uint32_t repeat, size_t tokens, const Work& work) {
   std::vector<double> speeds;
   for (uint32_t round = 0; round <= repeat; ++round) {
-    const Clock::time_point start = Clock::now();
+    const SteadyClock::time_point start = SteadyClock::now();
     AMPHORA_TRY(work());
-    const double seconds = std::chrono::duration<double>(Clock::now() - start).count();
+    const double seconds = seconds_since(start);
     if (round > 0) speeds.push_back(static_cast<double>(tokens) / seconds);  // the first round warms up
   }
   std::ranges::sort(speeds);

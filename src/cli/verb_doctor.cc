@@ -4,10 +4,10 @@
 #include <utf8proc.h>
 
 #include <algorithm>
-#include <chrono>
 #include <fstream>
 #include <vector>
 
+#include "base/stopwatch.h"
 #include "base/thread_pool.h"
 #include "cli/print.h"
 #include "cli/verb.h"
@@ -48,7 +48,7 @@ double read_bandwidth(size_t threads) {
   std::vector<uint64_t> sums(kChunks);
   double best = 0;
   for (int pass = 0; pass < 3; ++pass) {
-    const auto start = std::chrono::steady_clock::now();
+    const SteadyClock::time_point start = SteadyClock::now();
     pool.run(kChunks, [&](size_t chunk) {
       const uint64_t* words = buffer.data() + chunk * (kWords / kChunks);
       uint64_t sum[8] = {};
@@ -57,7 +57,7 @@ double read_bandwidth(size_t threads) {
       }
       for (const uint64_t lane : sum) sums[chunk] += lane;
     });
-    const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+    const double seconds = seconds_since(start);
     best = std::max(best, static_cast<double>(kWords * sizeof(uint64_t)) / seconds / 1e9);
   }
   return best;

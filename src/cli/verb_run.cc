@@ -2,10 +2,10 @@
 #include <unistd.h>
 
 #include <charconv>
-#include <chrono>
 #include <iostream>
 #include <random>
 
+#include "base/stopwatch.h"
 #include "cli/interrupt.h"
 #include "cli/load.h"
 #include "cli/print.h"
@@ -17,8 +17,6 @@
 
 namespace amphora::cli {
 namespace {
-
-using Clock = std::chrono::steady_clock;
 
 struct RunArguments {
   SessionArguments session;
@@ -40,16 +38,12 @@ struct RunArguments {
 struct Runner {
   const RunArguments& arguments;
   const Globals& globals;
-  Clock::time_point started;
+  SteadyClock::time_point started;
   LoadedModel loaded;
   std::shared_ptr<const Vocabulary> vocabulary;
   std::optional<ChatFormat> chat;
   GenerateOptions options;
 };
-
-double seconds_since(Clock::time_point start) {
-  return std::chrono::duration<double>(Clock::now() - start).count();
-}
 
 json::Value message_value(std::string_view role, std::string_view content) {
   return json::Value::object({{"role", text_value(role)}, {"content", text_value(content)}});
@@ -171,7 +165,7 @@ void print_summary(const GenerateResult& result, double first_token_seconds) {
 }
 
 // Generates once; `since` is when the user's waiting began.
-Result<GenerateResult> answer(Runner& runner, std::span<const TokenId> ids, Clock::time_point since) {
+Result<GenerateResult> answer(Runner& runner, std::span<const TokenId> ids, SteadyClock::time_point since) {
   std::optional<double> first_token_seconds;
   const InterruptScope interrupt;
   runner.options.interrupt = interrupt.token();
@@ -227,7 +221,7 @@ Result<int> run_chat(Runner& runner) {
       print_error(fmt::format("amphora run: {}\n", describe(status.error())));
       continue;
     }
-    const Clock::time_point since = Clock::now();
+    const SteadyClock::time_point since = SteadyClock::now();
     messages.push_back(message_value("user", line));
     request.messages = json::Value::array(messages);
     AMPHORA_ASSIGN(const std::vector<TokenId> ids, runner.chat->encode(request));
@@ -240,7 +234,7 @@ Result<int> run_chat(Runner& runner) {
 Result<int> run(const RunArguments& arguments, const Globals& globals) {
   Runner runner{.arguments = arguments,
                 .globals = globals,
-                .started = Clock::now(),
+                .started = SteadyClock::now(),
                 .loaded = {},
                 .vocabulary = {},
                 .chat = {},

@@ -1,8 +1,8 @@
 // Generation: prompt in, streamed text out. See amphora/session.h.
 #include <algorithm>
-#include <chrono>
 
 #include "amphora/session.h"
+#include "base/stopwatch.h"
 #include "engine/lookahead.h"
 #include "engine/prompt.h"
 #include "engine/sampler.h"
@@ -11,12 +11,6 @@
 
 namespace amphora {
 namespace {
-
-using Clock = std::chrono::steady_clock;
-
-double seconds_since(Clock::time_point start) {
-  return std::chrono::duration<double>(Clock::now() - start).count();
-}
 
 /// Ids that are run between two looks at the interrupt.
 constexpr size_t kPromptBlock = 128;
@@ -93,7 +87,7 @@ double GenerateResult::decode_tokens_per_second() const {
 Result<GenerateResult> generate(Session& session, const Vocabulary& vocabulary,
                                 std::span<const TokenId> prompt, const GenerateOptions& options,
                                 const std::function<void(const GeneratedPiece&)>& on_piece) {
-  const Clock::time_point start = Clock::now();
+  const SteadyClock::time_point start = SteadyClock::now();
   AMPHORA_TRY(check_request(session, prompt, options));
 
   GenerateResult result;
@@ -113,7 +107,7 @@ Result<GenerateResult> generate(Session& session, const Vocabulary& vocabulary,
   const bool plain_greedy = options.sampling.temperature == 0 && options.sampling.repeat_penalty == 1;
   TextStream stream(vocabulary, options.stop);
   Lookahead lookahead(session, options.speculation);
-  Clock::time_point first_token = start;
+  SteadyClock::time_point first_token = start;
   const auto deliver = [&](std::optional<TokenId> id, const std::string& text) {
     result.text += text;
     if (on_piece && (id || !text.empty())) on_piece({id, text});
@@ -130,7 +124,7 @@ Result<GenerateResult> generate(Session& session, const Vocabulary& vocabulary,
     }
     const TokenId id = plain_greedy ? session.argmax(*logits) : sampler.sample(*logits, lookahead.ids());
     if (result.ids.empty()) {
-      first_token = Clock::now();
+      first_token = SteadyClock::now();
       result.first_token_seconds = seconds_since(start);
     }
     if (!options.ignore_eos && vocabulary.is_stop(id)) {

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "base/stopwatch.h"
 #include "engine/session_impl.h"
 
 namespace amphora {
@@ -11,9 +12,11 @@ namespace {
 constexpr uint32_t kMtpDrafts = 2, kNgramDrafts = 8;
 /// Ids that are looked up together, the longest run first.
 constexpr size_t kLongestRun = 4, kShortestRun = 2;
-/// Guesses after which their success is judged, and the share of right ones below which they do not pay.
-constexpr uint32_t kJudgedDrafts = 16, kLeastAcceptedPercent = 25;
-constexpr uint32_t kFirstPause = 32, kLongestPause = 1024;
+/// Rounds after which they are judged; so many that were all wrong from the start are judged at once.
+constexpr uint32_t kJudgedRounds = 4, kHopelessRounds = 2;
+constexpr uint32_t kLongestPause = 1024;
+/// The weight of a new measurement in the smoothed time of a token.
+constexpr double kNewShare = 0.125;
 
 uint32_t most_drafts(const SpeculationOptions& options) {
   switch (options.drafter) {
@@ -56,24 +59,35 @@ std::vector<TokenId> find_continuation(std::span<const TokenId> ids, size_t coun
 }
 
 uint32_t DraftPolicy::wanted() {
-  if (pause_ == 0) return most_;
+  if (pause_ == 0) return length_;
   --pause_;
   return 0;
 }
 
-void DraftPolicy::note(size_t drafted, size_t accepted) {
+void DraftPolicy::note_plain(double seconds) {
+  plain_seconds_ = plain_seconds_ == 0 ? seconds : plain_seconds_ + kNewShare * (seconds - plain_seconds_);
+}
+
+void DraftPolicy::note_round(size_t drafted, size_t accepted, double seconds) {
   drafted_ += drafted;
   accepted_ += accepted;
-  recent_drafted_ += static_cast<uint32_t>(drafted);
-  recent_accepted_ += static_cast<uint32_t>(accepted);
-  if (recent_drafted_ < kJudgedDrafts) return;
-  if (recent_accepted_ * 100 < recent_drafted_ * kLeastAcceptedPercent) {
+  ++rounds_;
+  tokens_ += static_cast<uint32_t>(accepted) + 1;
+  seconds_ += seconds;
+  length_ = accepted == drafted ? std::min(most_, 2 * length_) : static_cast<uint32_t>(accepted) + 1;
+  if (rounds_ >= kJudgedRounds || (rounds_ >= kHopelessRounds && tokens_ == rounds_)) judge();
+}
+
+void DraftPolicy::judge() {
+  if (seconds_ > tokens_ * plain_seconds_) {
     pause_ = next_pause_;
     next_pause_ = std::min(2 * next_pause_, kLongestPause);
+    length_ = std::min(most_, kFirstLength);
   } else {
     next_pause_ = kFirstPause;
   }
-  recent_drafted_ = recent_accepted_ = 0;
+  rounds_ = tokens_ = 0;
+  seconds_ = 0;
 }
 
 Lookahead::Lookahead(Session& session, const SpeculationOptions& options)
@@ -91,8 +105,9 @@ std::span<const float> Lookahead::logits_of(size_t row) const {
 
 void Lookahead::finish() {
   if (ahead_.empty()) return;
+  const SteadyClock::time_point start = SteadyClock::now();
   session_.truncate(static_cast<uint32_t>(ids().size()));
-  policy_.note(ahead_.size(), taken_);
+  policy_.note_round(ahead_.size(), taken_, seconds_ + seconds_since(start));
   ahead_.clear();
   taken_ = 0;
 }
@@ -134,7 +149,11 @@ Result<std::span<const float>> Lookahead::forward(TokenId id, uint64_t useful) {
   finish();
   const uint64_t room = session_.context() - session_.position() - 1;
   const uint64_t most = std::min({uint64_t{policy_.wanted()}, useful, room});
-  return run(id, draft(id, most));
+  const SteadyClock::time_point start = SteadyClock::now();
+  AMPHORA_ASSIGN(const auto logits, run(id, draft(id, most)));
+  seconds_ = seconds_since(start);
+  if (ahead_.empty()) policy_.note_plain(seconds_);
+  return logits;
 }
 
 }  // namespace amphora

@@ -3,6 +3,7 @@
 // are single tokens). Whoever asks for logits sees what plain decoding gives, bit for bit.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <optional>
 #include <span>
@@ -16,25 +17,40 @@ namespace amphora {
 /// before (prompt lookup): `count` ids, none if even two ids never occurred.
 std::vector<TokenId> find_continuation(std::span<const TokenId> ids, size_t count);
 
-/// How many tokens to guess at a time: guesses that keep failing are given up for a while, twice as long each
-/// time, so that text in which they fail costs little.
+/// How many tokens to guess at a time, by what guessing has gained so far: rounds with guesses are timed
+/// against tokens without. Where they lose, none are made for a while, twice as long each time, so text in
+/// which guesses fail costs little. More are asked for at a time after rounds that were all right, fewer
+/// after others. What is decided here never changes the ids.
 class DraftPolicy {
  public:
-  explicit DraftPolicy(uint32_t most) : most_(most) {}
+  explicit DraftPolicy(uint32_t most) : most_(most), length_(std::min(most, kFirstLength)) {}
 
   /// Guesses to ask for before the next token.
   uint32_t wanted();
-  /// What became of a round of guesses (at least one).
-  void note(size_t drafted, size_t accepted);
+  /// What a token without guesses took.
+  void note_plain(double seconds);
+  /// What became of a round of guesses (at least one), and what guessing and checking took.
+  void note_round(size_t drafted, size_t accepted, double seconds);
 
   uint64_t drafted() const { return drafted_; }
   uint64_t accepted() const { return accepted_; }
 
  private:
+  static constexpr uint32_t kFirstLength = 2;
+  /// Tokens without guesses at the start: what the others are measured against.
+  static constexpr uint32_t kPlainTokens = 3;
+  static constexpr uint32_t kFirstPause = 64;
+
+  void judge();
+
   uint32_t most_;
-  uint32_t pause_ = 0;        ///< tokens until guesses are tried again
-  uint32_t next_pause_ = 32;  ///< length of the next pause
-  uint32_t recent_drafted_ = 0, recent_accepted_ = 0;
+  uint32_t length_;                    ///< of the next round
+  uint32_t pause_ = kPlainTokens;      ///< tokens until guesses are tried again
+  uint32_t next_pause_ = kFirstPause;  ///< length of the next pause
+  double plain_seconds_ = 0;           ///< of a token without guesses, smoothed; 0: none measured
+  /// Since the last judgement.
+  uint32_t rounds_ = 0, tokens_ = 0;
+  double seconds_ = 0;
   uint64_t drafted_ = 0, accepted_ = 0;
 };
 
@@ -64,6 +80,7 @@ class Lookahead {
   std::vector<TokenId> ahead_;  ///< guesses of the current round, which the session has run
   std::vector<float> logits_;   ///< [1 + guesses, vocabulary]
   size_t taken_ = 0;            ///< guesses of the round that were right so far
+  double seconds_ = 0;          ///< what the round took
 };
 
 }  // namespace amphora

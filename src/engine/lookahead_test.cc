@@ -13,6 +13,7 @@ namespace amphora {
 namespace {
 
 using model::testing::TinyPackage;
+using ::testing::Each;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
@@ -167,20 +168,58 @@ TEST(FindContinuation, TakesTheLatestOccurrenceOfTheLongestRun) {
   EXPECT_THAT(find_continuation(std::vector<TokenId>{}, 3), IsEmpty());
 }
 
+/// The guesses that the policy asks for in turn over some tokens without any being noted.
+std::vector<uint32_t> wanted_in_turn(DraftPolicy& policy, size_t tokens) {
+  std::vector<uint32_t> wanted(tokens);
+  for (uint32_t& one : wanted) one = policy.wanted();
+  return wanted;
+}
+
+/// A policy that has measured 1 s for a token without guesses.
+DraftPolicy measured_policy(uint32_t most) {
+  DraftPolicy policy(most);
+  EXPECT_THAT(wanted_in_turn(policy, 3), Each(0u)) << "first what guesses are measured against";
+  for (int token = 0; token < 3; ++token) policy.note_plain(1);
+  return policy;
+}
+
 TEST(DraftPolicy, GivesUpForLongerAndLonger) {
-  DraftPolicy policy(4);
-  for (const int pause : {32, 64, 128}) {
-    for (int round = 0; round < 4; ++round) {
-      EXPECT_EQ(policy.wanted(), 4u);
-      policy.note(4, 0);
-    }
-    for (int token = 0; token < pause; ++token) EXPECT_EQ(policy.wanted(), 0u) << token;
+  DraftPolicy policy = measured_policy(4);
+  for (const size_t pause : {64, 128, 256, 512, 1024, 1024}) {
+    EXPECT_EQ(policy.wanted(), 2u);
+    policy.note_round(2, 0, 1.5);
+    EXPECT_EQ(policy.wanted(), 1u) << "after a wrong one fewer at a time";
+    policy.note_round(1, 0, 1.25);  // two rounds that were all wrong are enough
+    EXPECT_THAT(wanted_in_turn(policy, pause), Each(0u));
   }
-  EXPECT_EQ(policy.wanted(), 4u);
-  for (int round = 0; round < 4; ++round) policy.note(4, 3);
-  EXPECT_EQ(policy.wanted(), 4u) << "right guesses go on";
-  EXPECT_EQ(policy.drafted(), 64u);
-  EXPECT_EQ(policy.accepted(), 12u);
+  EXPECT_EQ(policy.wanted(), 2u);
+  for (int round = 0; round < 4; ++round) policy.note_round(2, 2, 2);
+  EXPECT_EQ(policy.wanted(), 4u) << "guesses that pay go on";
+  for (int round = 0; round < 2; ++round) policy.note_round(4, 0, 2);
+  EXPECT_THAT(wanted_in_turn(policy, 64), Each(0u)) << "and the next pause is short again";
+  EXPECT_EQ(policy.wanted(), 2u);
+  EXPECT_EQ(policy.drafted(), 6u * 3 + 4 * 2 + 2 * 4);
+  EXPECT_EQ(policy.accepted(), 8u);
+}
+
+TEST(DraftPolicy, CountsTimeNotOnlyRightGuesses) {
+  DraftPolicy policy = measured_policy(2);
+  for (int round = 0; round < 4; ++round) policy.note_round(2, 1, 1.9);  // 8 tokens in 7.6 s
+  EXPECT_EQ(policy.wanted(), 2u);
+  for (int round = 0; round < 4; ++round) policy.note_round(2, 1, 2.1);  // 8 tokens in 8.4 s
+  EXPECT_THAT(wanted_in_turn(policy, 64), Each(0u));
+}
+
+TEST(DraftPolicy, AsksForMoreAtATimeWhileAllAreRight) {
+  DraftPolicy policy = measured_policy(9);
+  std::vector<uint32_t> wanted;
+  for (const size_t accepted : {2, 4, 8, 9, 5, 6, 0}) {
+    wanted.push_back(policy.wanted());
+    policy.note_round(wanted.back(), accepted, 0.1);
+  }
+  wanted.push_back(policy.wanted());
+  EXPECT_THAT(wanted, ElementsAre(2, 4, 8, 9, 9, 6, 9, 1));
+  EXPECT_EQ(DraftPolicy(0).wanted(), 0u);
 }
 
 }  // namespace
