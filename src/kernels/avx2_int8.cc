@@ -61,28 +61,35 @@ AMPHORA_INLINE __m128 total(const Chains& chains) {
   return _mm_add_ps(_mm256_castps256_ps128(halves), _mm256_extractf128_ps(halves, 1));
 }
 
+/// The integer products of two neighbouring groups of four rows of 8-bit codes: [rows of the first | of the
+/// second].
+template <class Code>
+AMPHORA_INLINE __m256i multiply_two_groups(const Code* const rows[4], size_t first, const int8_t* codes) {
+  __m256i groups[2];
+  AMPHORA_UNROLL
+  for (size_t g = 0; g < 2; ++g) {
+    const size_t at = first + g * kGroup;
+    const __m256i x = load_32_bytes(codes + at);
+    __m256i products[4];
+    AMPHORA_UNROLL
+    for (size_t r = 0; r < 4; ++r) {  // |w| · (x with the sign of w): exact for w = -128 too
+      const __m256i w = load_32_bytes(rows[r] + at);
+      products[r] = _mm256_madd_epi16(_mm256_maddubs_epi16(_mm256_abs_epi8(w), _mm256_sign_epi8(x, w)),
+                                      _mm256_set1_epi16(1));
+    }
+    groups[g] = sum_rows_i32(products);
+  }
+  return _mm256_add_epi32(_mm256_blend_epi32(groups[0], groups[1], 0xF0),
+                          _mm256_permute2x128_si256(groups[0], groups[1], 0x21));
+}
+
 /// Four groups of four q8 rows.
 AMPHORA_INLINE void add_q8_block(const std::byte* const rows[4], const int8_t* codes, const float* scales,
                                  Chains& chains) {
   const __m128i four_scales = _mm_loadu_si128(reinterpret_cast<const __m128i*>(scales));
   AMPHORA_UNROLL
   for (size_t pair = 0; pair < 2; ++pair) {
-    __m256i groups[2];
-    AMPHORA_UNROLL
-    for (size_t g = 0; g < 2; ++g) {
-      const size_t at = (2 * pair + g) * kGroup;
-      const __m256i x = load_32_bytes(codes + at);
-      __m256i products[4];
-      AMPHORA_UNROLL
-      for (size_t r = 0; r < 4; ++r) {  // |w| · (x with the sign of w): exact for w = -128 too
-        const __m256i w = load_32_bytes(rows[r] + at);
-        products[r] = _mm256_madd_epi16(_mm256_maddubs_epi16(_mm256_abs_epi8(w), _mm256_sign_epi8(x, w)),
-                                        _mm256_set1_epi16(1));
-      }
-      groups[g] = sum_rows_i32(products);
-    }
-    const __m256i sums = _mm256_add_epi32(_mm256_blend_epi32(groups[0], groups[1], 0xF0),
-                                          _mm256_permute2x128_si256(groups[0], groups[1], 0x21));
+    const __m256i sums = multiply_two_groups(rows, 2 * pair * kGroup, codes);
     const __m256i spread_scales = pair == 0 ? spread<0>(four_scales) : spread<1>(four_scales);
     chains.pair[pair] =
         _mm256_fmadd_ps(_mm256_cvtepi32_ps(sums), as_floats(spread_scales), chains.pair[pair]);
@@ -105,6 +112,29 @@ AMPHORA_TARGET void multiply_q8_rows(const std::byte* const rows[4], uint64_t ro
   }
   const __m128 scales = _mm_cvtph_ps(_mm_cvtsi64_si128(static_cast<long long>(row_scales)));
   _mm_storeu_ps(products, _mm_mul_ps(total(chains), scales));
+}
+
+/// Four groups of four coded rows, from group `first` on.
+AMPHORA_INLINE void add_coded_block(const CodedRow rows[4], size_t first, __m256i offsets,
+                                    const QuantisedToken& x, Chains& chains) {
+  const __m128i x_scales = _mm_loadu_si128(reinterpret_cast<const __m128i*>(x.scales + first));
+  const __m128i x_sums = _mm_loadu_si128(reinterpret_cast<const __m128i*>(x.sums + first));
+  __m128 scales[4];  // [row][group], then [group][row]
+  AMPHORA_UNROLL
+  for (size_t r = 0; r < 4; ++r) scales[r] = _mm_loadu_ps(rows[r].scales + first);
+  _MM_TRANSPOSE4_PS(scales[0], scales[1], scales[2], scales[3]);
+  const int8_t* const codes[4] = {rows[0].codes, rows[1].codes, rows[2].codes, rows[3].codes};
+  AMPHORA_UNROLL
+  for (size_t pair = 0; pair < 2; ++pair) {
+    const __m256i sums = pair == 0 ? spread<0>(x_sums) : spread<1>(x_sums);
+    const __m256i exact = _mm256_add_epi32(multiply_two_groups(codes, (first + 2 * pair) * kGroup, x.codes),
+                                           _mm256_mullo_epi32(offsets, sums));
+    const __m256 weight_scales =
+        _mm256_insertf128_ps(_mm256_castps128_ps256(scales[2 * pair]), scales[2 * pair + 1], 1);
+    const __m256i spread_scales = pair == 0 ? spread<0>(x_scales) : spread<1>(x_scales);
+    chains.pair[pair] = _mm256_fmadd_ps(
+        _mm256_cvtepi32_ps(exact), _mm256_mul_ps(weight_scales, as_floats(spread_scales)), chains.pair[pair]);
+  }
 }
 
 /// Four scales, halves of the same group of four rows, as the bits of one integer.
@@ -176,15 +206,33 @@ AMPHORA_TARGET void multiply_q4_rows(const FourBitRow rows[4], size_t groups, co
   _mm_storeu_ps(products, total(chains));
 }
 
+}  // namespace
+
+AMPHORA_TARGET void multiply_coded_rows(const CodedRow rows[4], size_t groups, const QuantisedToken& x,
+                                        float products[4]) {
+  const __m256i offsets = _mm256_setr_epi32(rows[0].offset, rows[1].offset, rows[2].offset, rows[3].offset,
+                                            rows[0].offset, rows[1].offset, rows[2].offset, rows[3].offset);
+  Chains chains = zero_chains();
+  for (size_t group = 0; group < groups; group += kChains) add_coded_block(rows, group, offsets, x, chains);
+  _mm_storeu_ps(products, total(chains));
+}
+
+namespace {
+
 constexpr FourRowKernels kFourRows = {.q8 = multiply_q8_rows,
                                       .q4_tiled = multiply_q4_rows<DType::kQ4Tiled>,
-                                      .q4_block = multiply_q4_rows<DType::kQ4Block>};
+                                      .q4_block = multiply_q4_rows<DType::kQ4Block>,
+                                      .coded = multiply_coded_rows};
+
+/// What the codes of a panel are: with a scale per row; 0 … 15 with a scale per group; with a scale per group
+/// and an offset per row.
+enum class PanelKind : uint8_t { kEightBit, kFourBit, kCoded };
 
 /// GCC would turn a chain of integer additions into a tree, compute all products first and spill them.
 AMPHORA_INLINE void keep_order(__m256i& v) { asm("" : "+x"(v)); }
 
 /// The integer products of one group, rows by tokens.
-template <bool kFourBit>
+template <PanelKind kKind>
 AMPHORA_INLINE void group_products(const uint8_t* const rows[kTileRows], const int8_t* codes,
                                    __m256i products[kTileRows][2]) {
   const __m256i ones = _mm256_set1_epi16(1);
@@ -200,7 +248,7 @@ AMPHORA_INLINE void group_products(const uint8_t* const rows[kTileRows], const i
           static_cast<int>(load_little_endian<uint32_t>(reinterpret_cast<const std::byte*>(rows[r] + at))));
       AMPHORA_UNROLL
       for (size_t v = 0; v < 2; ++v) {
-        if constexpr (kFourBit) {  // eight sums of at most 2 · 15 · 127: within a word
+        if constexpr (kKind == PanelKind::kFourBit) {  // eight sums of at most 2 · 15 · 127: within a word
           products[r][v] = _mm256_add_epi16(products[r][v], _mm256_maddubs_epi16(w, x[v]));
         } else {
           const __m256i words = _mm256_maddubs_epi16(_mm256_abs_epi8(w), _mm256_sign_epi8(x[v], w));
@@ -210,7 +258,7 @@ AMPHORA_INLINE void group_products(const uint8_t* const rows[kTileRows], const i
       }
     }
   }
-  if constexpr (kFourBit) {
+  if constexpr (kKind == PanelKind::kFourBit) {
     AMPHORA_UNROLL
     for (size_t r = 0; r < kTileRows; ++r) {
       AMPHORA_UNROLL
@@ -220,9 +268,10 @@ AMPHORA_INLINE void group_products(const uint8_t* const rows[kTileRows], const i
 }
 
 /// One chain of a tile: out[row][vector].
-template <bool kFourBit>
+template <PanelKind kKind>
 AMPHORA_INLINE void run_chain(size_t chain, const uint8_t* const rows[kTileRows], const float* weight_scales,
-                              size_t groups, const TokenTile& x, __m256 out[kTileRows][2]) {
+                              const int32_t* offsets, size_t groups, const TokenTile& x,
+                              __m256 out[kTileRows][2]) {
   AMPHORA_UNROLL
   for (size_t r = 0; r < kTileRows; ++r) out[r][0] = out[r][1] = _mm256_setzero_ps();
   for (size_t group = chain; group < groups; group += kChains) {
@@ -230,17 +279,21 @@ AMPHORA_INLINE void run_chain(size_t chain, const uint8_t* const rows[kTileRows]
     AMPHORA_UNROLL
     for (size_t r = 0; r < kTileRows; ++r) here[r] = rows[r] + group * kGroup;
     __m256i products[kTileRows][2];
-    group_products<kFourBit>(here, x.codes + group * kGroup * kTileTokens, products);
+    group_products<kKind>(here, x.codes + group * kGroup * kTileTokens, products);
     AMPHORA_UNROLL
     for (size_t v = 0; v < 2; ++v) {
       const __m256 x_scale = _mm256_loadu_ps(x.scales + group * kTileTokens + 8 * v);
-      const __m256i eightfold = _mm256_slli_epi32(load_32_bytes(x.sums + group * kTileTokens + 8 * v), 3);
+      const __m256i x_sum = load_32_bytes(x.sums + group * kTileTokens + 8 * v);
       AMPHORA_UNROLL
       for (size_t r = 0; r < kTileRows; ++r) {
         __m256i exact = products[r][v];
         __m256 scale = x_scale;
-        if constexpr (kFourBit) {
-          exact = _mm256_sub_epi32(exact, eightfold);
+        if constexpr (kKind == PanelKind::kFourBit) {
+          exact = _mm256_sub_epi32(exact, _mm256_slli_epi32(x_sum, 3));
+        } else if constexpr (kKind == PanelKind::kCoded) {
+          exact = _mm256_add_epi32(exact, _mm256_mullo_epi32(_mm256_set1_epi32(offsets[r]), x_sum));
+        }
+        if constexpr (kKind != PanelKind::kEightBit) {
           scale = _mm256_mul_ps(_mm256_broadcast_ss(weight_scales + r * groups + group), x_scale);
         }
         out[r][v] = _mm256_fmadd_ps(_mm256_cvtepi32_ps(exact), scale, out[r][v]);
@@ -249,7 +302,7 @@ AMPHORA_INLINE void run_chain(size_t chain, const uint8_t* const rows[kTileRows]
   }
 }
 
-template <bool kFourBit>
+template <PanelKind kKind>
 AMPHORA_TARGET void multiply_tile(const Panel& panel, size_t first_row, const TokenTile& x,
                                   TileProducts products) {
   const uint8_t* rows[kTileRows];
@@ -258,8 +311,8 @@ AMPHORA_TARGET void multiply_tile(const Panel& panel, size_t first_row, const To
   __m256 totals[2][kTileRows][2];  // of the even chains, of the odd ones
   for (size_t odd = 0; odd < 2; ++odd) {
     __m256 later[kTileRows][2];
-    run_chain<kFourBit>(odd, rows, weight_scales, panel.groups, x, totals[odd]);
-    run_chain<kFourBit>(odd + 2, rows, weight_scales, panel.groups, x, later);
+    run_chain<kKind>(odd, rows, weight_scales, panel.offsets + first_row, panel.groups, x, totals[odd]);
+    run_chain<kKind>(odd + 2, rows, weight_scales, panel.offsets + first_row, panel.groups, x, later);
     for (size_t r = 0; r < kTileRows; ++r)
       for (size_t v = 0; v < 2; ++v) totals[odd][r][v] = _mm256_add_ps(totals[odd][r][v], later[r][v]);
   }
@@ -271,13 +324,21 @@ AMPHORA_TARGET void multiply_tile(const Panel& panel, size_t first_row, const To
 
 void multiply_tiles(const Panel& panel, size_t first_row, const TokenTile* x, size_t /*tiles*/,
                     TileProducts* products) {
-  (panel.four_bit ? multiply_tile<true> : multiply_tile<false>)(panel, first_row, x[0], products[0]);
+  const auto multiply = panel.coded      ? multiply_tile<PanelKind::kCoded>
+                        : panel.four_bit ? multiply_tile<PanelKind::kFourBit>
+                                         : multiply_tile<PanelKind::kEightBit>;
+  multiply(panel, first_row, x[0], products[0]);
 }
 
 constexpr TileKernels kTiles = {
     .most_tiles = 1, .flip = 0, .decode_halves = decode_halves, .multiply = multiply_tiles};
 
 }  // namespace
+
+void multiply_coded_tiles(const Matrix& weights, const Rows& rows, const Quantised& x, float* out,
+                          size_t out_stride) {
+  multiply_by_tiles(kTiles, weights, rows, x, out, out_stride);
+}
 
 const Int8Kernels kInt8Kernels = {
     .least_tiled_tokens = 8,

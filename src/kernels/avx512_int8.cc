@@ -6,6 +6,7 @@
 #include "kernels/avx512_int8.h"
 
 #include "base/byte_reader.h"
+#include "kernels/avx2_int8.h"
 #include "kernels/far_rows.h"
 #include "kernels/lanes_avx512.h"
 #include "kernels/tiles.h"
@@ -167,7 +168,8 @@ AMPHORA_TARGET void multiply_q4_rows(const FourBitRow rows[4], size_t groups, co
 
 constexpr FourRowKernels kFourRows = {.q8 = multiply_q8_rows,
                                       .q4_tiled = multiply_q4_rows<DType::kQ4Tiled>,
-                                      .q4_block = multiply_q4_rows<DType::kQ4Block>};
+                                      .q4_block = multiply_q4_rows<DType::kQ4Block>,
+                                      .coded = avx2::multiply_coded_rows};
 
 /// One chain of four rows by kTiles tiles of tokens: out[row][tile].
 template <bool kFourBit, size_t kTiles>
@@ -254,6 +256,7 @@ const Int8Kernels kInt8Kernels = {
                        float* out) { multiply_far_rows(kFourRows, weights, rows, x, token, out); },
     .multiply_tiles =
         [](const Matrix& weights, const Rows& rows, const Quantised& x, float* out, size_t out_stride) {
+          if (weights.coded) return avx2::multiply_coded_tiles(weights, rows, x, out, out_stride);
           multiply_by_tiles(kTiles, weights, rows, x, out, out_stride);
         }};
 

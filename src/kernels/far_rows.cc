@@ -1,6 +1,8 @@
 // The walk over far-apart rows: which rows meet, and where their parts lie.
 #include "kernels/far_rows.h"
 
+#include <algorithm>
+
 #include "base/byte_reader.h"
 
 namespace amphora::kernels {
@@ -15,8 +17,42 @@ void multiply_q4(Kernel kernel, const Matrix& weights, const size_t rows[4], con
   kernel(at, weights.columns / kGroup, x, products);
 }
 
+/// Four coded rows, unpacked; every thread has room of its own, which it keeps.
+class UnpackedRows {
+ public:
+  explicit UnpackedRows(size_t groups) {
+    codes_.resize(4 * groups * kGroup);
+    scales_.resize(4 * groups);
+  }
+  void read(const quant::CodedRows& from, const size_t rows[4], size_t groups, CodedRow into[4]) {
+    const size_t present = from.groups();
+    for (size_t r = 0; r < 4; ++r) {
+      int8_t* const codes = codes_.data() + r * groups * kGroup;
+      float* const scales = scales_.data() + r * groups;
+      into[r] = {codes, scales, from.read(rows[r], codes, scales)};
+      std::fill(codes + present * kGroup, codes + groups * kGroup, int8_t{0});
+      std::fill(scales + present, scales + groups, 0.0f);
+    }
+  }
+
+ private:
+  static thread_local AlignedBuffer<int8_t> codes_;
+  static thread_local AlignedBuffer<float> scales_;
+};
+thread_local AlignedBuffer<int8_t> UnpackedRows::codes_;
+thread_local AlignedBuffer<float> UnpackedRows::scales_;
+
+void multiply_coded(const FourRowKernels& kernels, const quant::CodedRows& coded, const size_t rows[4],
+                    const QuantisedToken& x, float* products) {
+  const size_t groups = (coded.groups() + kChains - 1) / kChains * kChains;
+  CodedRow unpacked[4];
+  UnpackedRows(groups).read(coded, rows, groups, unpacked);
+  kernels.coded(unpacked, groups, x, products);
+}
+
 void multiply_four(const FourRowKernels& kernels, const Matrix& weights, const size_t rows[4],
                    const QuantisedToken& x, float* products) {
+  if (weights.coded) return multiply_coded(kernels, *weights.coded, rows, x, products);
   switch (weights.dtype) {
     case DType::kQ4Tiled: return multiply_q4<DType::kQ4Tiled>(kernels.q4_tiled, weights, rows, x, products);
     case DType::kQ4Block: return multiply_q4<DType::kQ4Block>(kernels.q4_block, weights, rows, x, products);

@@ -58,6 +58,13 @@ class LastGroups {
   std::byte bytes_[kChains * 18] = {};
 };
 
+/// One coded row (quant::CodedRows), filled up with zeros to groups of the activations.
+struct CodedRow {
+  const int8_t* codes;
+  const float* scales;
+  int32_t offset;
+};
+
 /// A variant's products of four rows with one token.
 struct FourRowKernels {
   /// `row_scales` holds the halves of the four rows, the first lowest.
@@ -65,6 +72,8 @@ struct FourRowKernels {
              float products[4]);
   void (*q4_tiled)(const FourBitRow rows[4], size_t groups, const QuantisedToken& x, float products[4]);
   void (*q4_block)(const FourBitRow rows[4], size_t groups, const QuantisedToken& x, float products[4]);
+  /// `groups` is a multiple of kChains.
+  void (*coded)(const CodedRow rows[4], size_t groups, const QuantisedToken& x, float products[4]);
 };
 
 /// Int8Kernels::multiply_row by four far-apart rows.

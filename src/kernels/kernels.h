@@ -16,6 +16,7 @@
 #include "amphora/bytes.h"
 #include "amphora/dtype.h"
 #include "base/thread_pool.h"
+#include "quant/coded_rows.h"
 
 namespace amphora::kernels {
 
@@ -25,10 +26,18 @@ struct Matrix {
   DType dtype = DType::kF32;
   uint64_t rows = 0, columns = 0;
   Bytes payload;
+  /// What find_coded_rows() gave for this matrix; null: its rows are decoded to f32 first, if its type has no
+  /// kernels of its own.
+  std::shared_ptr<const quant::CodedRows> coded = nullptr;
 };
 
-/// kFast: int8 activations (one scale per group of 32) against 8- and 4-bit weights, f32 activations against
-/// f32, f16 and bf16 weights. kExact: f32 activations against decoded weights, sums in order of the columns.
+/// The rows of a matrix as integers, for the types whose products are made from those; else null. Reads the
+/// tables of the payload, not its weights.
+std::shared_ptr<const quant::CodedRows> find_coded_rows(const Matrix& matrix);
+
+/// kFast: int8 activations (one scale per group of 32) against weights of 1 to 8 bits, f32 activations
+/// against f32, f16 and bf16 weights and those of the overlay types. kExact: f32 activations against decoded
+/// weights, sums in order of the columns.
 enum class Numerics : uint8_t { kFast, kExact };
 
 /// A set of implementations for one kind of processor.

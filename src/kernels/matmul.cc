@@ -23,7 +23,7 @@ Path path_of(const Matrix& weights, Numerics numerics) {
     case DType::kQ82F:
     case DType::kQ4Tiled: return Path::kInt8;
     case DType::kQ4Block: return weights.columns % kGroup == 0 ? Path::kInt8 : Path::kDecoded;
-    default: return Path::kDecoded;
+    default: return weights.coded ? Path::kInt8 : Path::kDecoded;
   }
 }
 
@@ -187,6 +187,11 @@ void run_piece(const Executor& executor, const Activations::Prepared& activation
 bool supports(DType dtype) {
   const quant::Codec* codec = quant::find_codec(dtype);
   return codec && codec->can_decode();
+}
+
+std::shared_ptr<const quant::CodedRows> find_coded_rows(const Matrix& matrix) {
+  const std::array<uint64_t, 2> shape = {matrix.rows, matrix.columns};
+  return quant::CodedRows::create(matrix.dtype, matrix.payload, shape);
 }
 
 void decode_row(const Matrix& matrix, uint64_t row, float* out) {

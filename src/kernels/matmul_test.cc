@@ -301,19 +301,23 @@ TEST(Matmul, RowRangesOfDecodedRows) {
 
 /// Where the weights of a row lie, without scales that are kept elsewhere.
 size_t row_bytes(DType dtype, size_t columns) {
-  return dtype == DType::kQ4Block ? columns / 2
-                                  : payload_bytes(dtype, 2, columns) - payload_bytes(dtype, 1, columns) -
-                                        (dtype == DType::kQ8Row || dtype == DType::kQ82F ? 2 : 0);
+  return dtype == DType::kQ4Block || dtype == DType::kQ4TP
+             ? columns / 2
+             : payload_bytes(dtype, 2, columns) - payload_bytes(dtype, 1, columns) -
+                   (dtype == DType::kQ8Row || dtype == DType::kQ82F ? 2 : 0);
 }
 
 TEST(Matmul, TheWeightsOfDeadRowsAreNotTouched) {
   constexpr size_t kRows = 300, kWidth = 640;
   const std::vector<RowRange> live = {{0, 3}, {120, 121}, {160, 200}};
   for (const DType dtype : kDTypes) {
+    // q4tp stands for all coded rows; those of the others are too short for whole pages or follow tables.
+    if (is_coded(dtype) && dtype != DType::kQ4TP) continue;
     const OwnedMatrix m = random_matrix(5, dtype, kRows, kWidth);
     GuardedBytes bytes(m.matrix.payload.size());
     std::copy(m.matrix.payload.begin(), m.matrix.payload.end(), bytes.data());
-    const Matrix guarded = {dtype, kRows, kWidth, Bytes(bytes.data(), m.matrix.payload.size())};
+    Matrix guarded = {dtype, kRows, kWidth, Bytes(bytes.data(), m.matrix.payload.size())};
+    guarded.coded = find_coded_rows(guarded);
     const size_t step = row_bytes(dtype, kWidth);
     size_t pages = 0;
     for (const auto& [first, last] : {RowRange{3, 120}, RowRange{121, 160}, RowRange{200, kRows}})

@@ -21,10 +21,16 @@ struct Row {
   std::vector<int8_t> codes;
   std::vector<float> group_scales;  ///< empty: no scale per group
   float scale = 1;
+  int32_t offset = 0;  ///< that is added to every code
 
   Row(const Matrix& weights, size_t row, size_t groups) : codes(groups * kGroup) {
     const std::byte* payload = weights.payload.data();
     const size_t columns = weights.columns, weight_groups = columns / kGroup;
+    if (weights.coded) {
+      group_scales.resize(groups);
+      offset = weights.coded->read(row, codes.data(), group_scales.data());
+      return;
+    }
     switch (weights.dtype) {
       case DType::kQ8Row:
       case DType::kQ82F:
@@ -70,13 +76,15 @@ int32_t group_product(const int8_t* a, const int8_t* b) {
 void multiply_row(const Matrix& weights, const Rows& rows, const Quantised& x, size_t token, float* out) {
   const int8_t* codes = x.codes_of(token);
   const float* scales = x.scales_of(token);
+  const int32_t* sums = x.sums_of(token);
   RowCursor at = rows.first;
   for (size_t i = 0; i < rows.count; ++i) {
     const size_t r = at.take();
     const Row row(weights, r, x.groups);
     float chains[kChains] = {};
     for (size_t group = 0; group < x.groups; ++group) {
-      const int32_t product = group_product(&row.codes[group * kGroup], codes + group * kGroup);
+      const int32_t product =
+          group_product(&row.codes[group * kGroup], codes + group * kGroup) + row.offset * sums[group];
       const float scale = row.group_scales.empty() ? scales[group] : row.group_scales[group] * scales[group];
       float& chain = chains[group % kChains];
       chain = std::fma(static_cast<float>(product), scale, chain);

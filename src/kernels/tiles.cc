@@ -58,6 +58,7 @@ void unpack(const TileKernels& kernels, const Matrix& weights, std::span<const s
             const Quantised& x, Panel& panel) {
   panel.columns = x.padded_columns();
   panel.groups = x.groups;
+  panel.coded = weights.coded != nullptr;
   panel.four_bit = weights.dtype == DType::kQ4Tiled || weights.dtype == DType::kQ4Block;
   panel.codes.resize(kPanelRows * panel.columns);
   panel.scales.resize(kPanelRows * panel.groups);
@@ -68,8 +69,11 @@ void unpack(const TileKernels& kernels, const Matrix& weights, std::span<const s
     std::fill(codes + present, codes + panel.columns, uint8_t{0});
     std::fill(scales + present / kGroup, scales + panel.groups, 0.0f);
     panel.row_scales[r] = 1;
+    panel.offsets[r] = 0;
     if (r >= rows.size()) continue;
-    if (weights.dtype == DType::kQ4Tiled)
+    if (weights.coded)
+      panel.offsets[r] = weights.coded->read(rows[r], reinterpret_cast<int8_t*>(codes), scales);
+    else if (weights.dtype == DType::kQ4Tiled)
       unpack_q4_tiled_row(kernels, weights, rows[r], codes, scales);
     else if (weights.dtype == DType::kQ4Block)
       unpack_q4_block_row(kernels, weights, rows[r], codes, scales);

@@ -16,10 +16,11 @@ inline constexpr size_t kPanelRows = 16;
 struct Panel {
   AlignedBuffer<uint8_t>
       codes;  ///< [row][column]; 8 bits: the code, exclusive-or TileKernels::flip; 4 bits: 0 … 15
-  AlignedBuffer<float> scales;   ///< [row][group], for 4 bits
-  float row_scales[kPanelRows];  ///< 1 for 4 bits
+  AlignedBuffer<float> scales;   ///< [row][group], for 4 bits and coded rows
+  float row_scales[kPanelRows];  ///< 1 where groups have scales
+  int32_t offsets[kPanelRows];   ///< of coded rows
   size_t columns = 0, groups = 0;
-  bool four_bit = false;
+  bool four_bit = false, coded = false;
 };
 
 /// Sixteen quantised tokens (Quantised, tiled).

@@ -10,7 +10,8 @@
 
 namespace amphora::kernels {
 
-/// Products of int8 activations with q8_row, q8_2f, q4_tiled and (if its rows are whole groups) q4_block.
+/// Products of int8 activations with q8_row, q8_2f, q4_tiled, (if its rows are whole groups) q4_block, and
+/// matrices with coded rows.
 struct Int8Kernels {
   /// From this many tokens on the tiles pay; the activations are then quantised to tiles.
   size_t least_tiled_tokens;

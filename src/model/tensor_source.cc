@@ -92,7 +92,9 @@ kernels::Matrix TensorSource::matrix(const std::string& name, uint64_t rows, uin
                             " bytes, its shape wants " + std::to_string(*bytes));
     return {};
   }
-  return {*tensor->dtype, rows, columns, tensor->stored};
+  kernels::Matrix matrix{*tensor->dtype, rows, columns, tensor->stored};
+  matrix.coded = kernels::find_coded_rows(matrix);
+  return matrix;
 }
 
 Result<std::vector<float>> TensorSource::vector(const std::string& name, uint64_t count) {

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 #include <sys/mman.h>
 
+#include <array>
 #include <bit>
 #include <cmath>
 #include <cstdint>
@@ -18,6 +19,7 @@
 #include "base/half.h"
 #include "base/testing/test_data.h"
 #include "kernels/kernels.h"
+#include "quant/codec.h"
 
 namespace amphora::kernels::testing {
 
@@ -96,9 +98,35 @@ inline size_t payload_bytes(DType dtype, size_t rows, size_t columns) {
   }
 }
 
-/// Every bit of the codes is random, so -128 is among them.
+/// Types whose products are made from coded rows.
+inline bool is_coded(DType dtype) {
+  return dtype == DType::kVbit || dtype == DType::kVbitRo || dtype == DType::kQ1 || dtype == DType::kQ1T ||
+         dtype == DType::kQ4TP || dtype == DType::kQ2TP;
+}
+
+/// Random weights as the codec encodes them; rows of vbit have all widths.
+inline OwnedMatrix encoded_matrix(uint64_t seed, DType dtype, size_t rows, size_t columns, Range range) {
+  const float size = range == Range::kUsual ? 1.0f : range == Range::kTiny ? 0x1p-12f : 10000.0f;
+  const std::array<uint64_t, 2> shape = {rows, columns};
+  std::vector<uint8_t> widths(rows);
+  for (size_t row = 0; row < rows; ++row) widths[row] = std::array<uint8_t, 5>{8, 3, 5, 4, 6}[row % 5];
+  const quant::EncodeOptions options = {.row_widths = widths};
+  const quant::Codec& codec = *quant::find_codec(dtype);
+  const size_t bytes = *quant::encoded_bytes(codec, shape, options);
+  OwnedMatrix result{std::make_unique<std::byte[]>(bytes), {}};
+  const MutableBytes payload(result.payload.get(), bytes);
+  const Status status = codec.encode(random_floats(seed, rows * columns, size), shape, options, payload);
+  EXPECT_TRUE(status) << status.error().message;
+  result.matrix = {dtype, rows, columns, payload};
+  result.matrix.coded = find_coded_rows(result.matrix);
+  EXPECT_TRUE(result.matrix.coded);
+  return result;
+}
+
+/// Every bit of the codes is random, so -128 is among them; but see encoded_matrix().
 inline OwnedMatrix random_matrix(uint64_t seed, DType dtype, size_t rows, size_t columns,
                                  Range range = Range::kUsual) {
+  if (is_coded(dtype)) return encoded_matrix(seed, dtype, rows, columns, range);
   Random random(seed);
   const size_t bytes = payload_bytes(dtype, rows, columns), n = rows * columns, groups = (n + 31) / 32;
   OwnedMatrix result{std::make_unique<std::byte[]>(bytes), {}};
@@ -133,7 +161,8 @@ inline OwnedMatrix random_matrix(uint64_t seed, DType dtype, size_t rows, size_t
   return result;
 }
 
-/// The value of one weight, from the text of the specification and by other code than the kernels'.
+/// The value of one weight, from the text of the specification and by other code than the kernels' (of types
+/// with coded rows, by the codec).
 inline double weight_at(const Matrix& m, size_t row, size_t column) {
   const std::byte* p = m.payload.data();
   const size_t n = m.rows * m.columns, flat = row * m.columns + column;
@@ -155,8 +184,12 @@ inline double weight_at(const Matrix& m, size_t row, size_t column) {
       return static_cast<int8_t>(p[flat]) * half(n + 2 * row) * half(n + 2 * m.rows + 2 * column);
     case DType::kQ4Tiled: return nibble(flat / 32 * 18 + 2 + flat % 32 / 2) * half(flat / 32 * 18);
     case DType::kQ4Block: return nibble(flat / 2) * half((n + 31) / 32 * 16 + flat / 32 * 2);
-    default: return 0;
+    default: break;
   }
+  float value = 0;
+  const std::array<uint64_t, 2> shape = {m.rows, m.columns};
+  quant::find_codec(m.dtype)->decode(m.payload, shape, flat, std::span(&value, 1));
+  return value;
 }
 
 /// Equal bits; any NaN equals any NaN.
@@ -185,11 +218,14 @@ inline std::vector<const Variant*> other_variants() {
 
 inline const Variant& scalar() { return *find_variant("scalar"); }
 
-inline constexpr DType kDTypes[] = {DType::kF32,  DType::kF16,     DType::kBF16,   DType::kQ8Row,
-                                    DType::kQ82F, DType::kQ4Tiled, DType::kQ4Block};
+inline constexpr DType kDTypes[] = {
+    DType::kF32,  DType::kF16,    DType::kBF16, DType::kQ8Row, DType::kQ82F, DType::kQ4Tiled, DType::kQ4Block,
+    DType::kVbit, DType::kVbitRo, DType::kQ1,   DType::kQ1T,   DType::kQ4TP, DType::kQ2TP};
 
 /// Whether a matrix of this type may have so many columns.
-inline bool can_have(DType dtype, size_t columns) { return dtype != DType::kQ4Tiled || columns % 32 == 0; }
+inline bool can_have(DType dtype, size_t columns) {
+  return (dtype != DType::kQ4Tiled && !is_coded(dtype)) || columns % 32 == 0;
+}
 
 inline std::vector<float> product(const Executor& executor, const Matrix& matrix, const std::vector<float>& x,
                                   size_t tokens) {
