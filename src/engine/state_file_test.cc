@@ -251,7 +251,8 @@ TEST_F(StateDamage, TheHeaderHasTheBytesOfThePage) {
   ByteWriter wanted;
   wanted.write_bytes(as_bytes("AMPSTATE"));
   wanted.write(uint32_t{1});
-  for (const unsigned byte : {1u, 0u, 0u, 0u}) wanted.write(static_cast<uint8_t>(byte));  // f16, fast, short, no mark
+  for (const unsigned byte : {1u, 0u, 0u, 0u})
+    wanted.write(static_cast<uint8_t>(byte));  // f16, fast, short, no mark
   wanted.write(uint64_t{0x0ffb969b538fec32});
   wanted.write(uint64_t{0x5a82eb1fb5ee5b50});
   wanted.write(uint64_t{0});
