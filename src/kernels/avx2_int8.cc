@@ -208,12 +208,11 @@ AMPHORA_TARGET void multiply_q4_rows(const FourBitRow rows[4], size_t groups, co
 
 }  // namespace
 
-AMPHORA_TARGET void multiply_coded_rows(const CodedRow rows[4], size_t groups, const QuantisedToken& x,
-                                        float products[4]) {
+AMPHORA_TARGET void multiply_coded_rows(const CodedRow rows[4], const QuantisedToken& x, float products[4]) {
   const __m256i offsets = _mm256_setr_epi32(rows[0].offset, rows[1].offset, rows[2].offset, rows[3].offset,
                                             rows[0].offset, rows[1].offset, rows[2].offset, rows[3].offset);
   Chains chains = zero_chains();
-  for (size_t group = 0; group < groups; group += kChains) add_coded_block(rows, group, offsets, x, chains);
+  for (size_t group = 0; group < x.groups; group += kChains) add_coded_block(rows, group, offsets, x, chains);
   _mm_storeu_ps(products, total(chains));
 }
 

@@ -17,37 +17,26 @@ void multiply_q4(Kernel kernel, const Matrix& weights, const size_t rows[4], con
   kernel(at, weights.columns / kGroup, x, products);
 }
 
-/// Four coded rows, unpacked; every thread has room of its own, which it keeps.
-class UnpackedRows {
- public:
-  explicit UnpackedRows(size_t groups) {
-    codes_.resize(4 * groups * kGroup);
-    scales_.resize(4 * groups);
-  }
-  void read(const quant::CodedRows& from, const size_t rows[4], size_t groups, CodedRow into[4]) {
-    const size_t present = from.groups();
-    for (size_t r = 0; r < 4; ++r) {
-      int8_t* const codes = codes_.data() + r * groups * kGroup;
-      float* const scales = scales_.data() + r * groups;
-      into[r] = {codes, scales, from.read(rows[r], codes, scales)};
-      std::fill(codes + present * kGroup, codes + groups * kGroup, int8_t{0});
-      std::fill(scales + present, scales + groups, 0.0f);
-    }
-  }
-
- private:
-  static thread_local AlignedBuffer<int8_t> codes_;
-  static thread_local AlignedBuffer<float> scales_;
+/// Room for four unpacked rows.
+struct UnpackedRows {
+  AlignedBuffer<int8_t> codes;
+  AlignedBuffer<float> scales;
 };
-thread_local AlignedBuffer<int8_t> UnpackedRows::codes_;
-thread_local AlignedBuffer<float> UnpackedRows::scales_;
 
 void multiply_coded(const FourRowKernels& kernels, const quant::CodedRows& coded, const size_t rows[4],
                     const QuantisedToken& x, float* products) {
-  const size_t groups = (coded.groups() + kChains - 1) / kChains * kChains;
+  static thread_local UnpackedRows room;
+  room.codes.resize(4 * x.groups * kGroup);
+  room.scales.resize(4 * x.groups);
   CodedRow unpacked[4];
-  UnpackedRows(groups).read(coded, rows, groups, unpacked);
-  kernels.coded(unpacked, groups, x, products);
+  for (size_t r = 0; r < 4; ++r) {
+    int8_t* const codes = room.codes.data() + r * x.groups * kGroup;
+    float* const scales = room.scales.data() + r * x.groups;
+    unpacked[r] = {codes, scales, coded.read(rows[r], codes, scales)};
+    std::fill(codes + coded.groups() * kGroup, codes + x.groups * kGroup, int8_t{0});
+    std::fill(scales + coded.groups(), scales + x.groups, 0.0f);
+  }
+  kernels.coded(unpacked, x, products);
 }
 
 void multiply_four(const FourRowKernels& kernels, const Matrix& weights, const size_t rows[4],
@@ -73,8 +62,8 @@ void multiply_four(const FourRowKernels& kernels, const Matrix& weights, const s
 
 void multiply_far_rows(const FourRowKernels& kernels, const Matrix& weights, const Rows& rows,
                        const Quantised& x, size_t token, float* out) {
-  const QuantisedToken at_token = {x.codes_of(token), x.split_of(token), x.scales_of(token),
-                                   x.sums_of(token)};
+  const QuantisedToken at_token = {x.codes_of(token), x.split_of(token), x.scales_of(token), x.sums_of(token),
+                                   x.groups};
   FarRows far(rows);
   size_t four[4];
   float products[4];

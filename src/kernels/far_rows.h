@@ -15,6 +15,7 @@ struct QuantisedToken {
   const int8_t* split;
   const float* scales;
   const int32_t* sums;
+  size_t groups;  ///< multiple of kChains
 };
 
 /// One row of 4-bit weights: where its first nibbles and its first scale lie.
@@ -58,7 +59,7 @@ class LastGroups {
   std::byte bytes_[kChains * 18] = {};
 };
 
-/// One coded row (quant::CodedRows), filled up with zeros to groups of the activations.
+/// One coded row (quant::CodedRows), filled up with zeros to the groups of the activations.
 struct CodedRow {
   const int8_t* codes;
   const float* scales;
@@ -72,8 +73,7 @@ struct FourRowKernels {
              float products[4]);
   void (*q4_tiled)(const FourBitRow rows[4], size_t groups, const QuantisedToken& x, float products[4]);
   void (*q4_block)(const FourBitRow rows[4], size_t groups, const QuantisedToken& x, float products[4]);
-  /// `groups` is a multiple of kChains.
-  void (*coded)(const CodedRow rows[4], size_t groups, const QuantisedToken& x, float products[4]);
+  void (*coded)(const CodedRow rows[4], const QuantisedToken& x, float products[4]);
 };
 
 /// Int8Kernels::multiply_row by four far-apart rows.
