@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <mutex>
 
 #include "amphora/package.h"
 #include "amphora/result.h"
@@ -11,6 +12,9 @@ namespace amphora {
 
 namespace model {
 struct Plan;  // src/model/plan.h
+}
+namespace kernels {
+class WeightCopies;  // src/kernels/weight_copies.h
 }
 
 /// Immutable after loading; any number of sessions may run it at the same time.
@@ -41,12 +45,18 @@ class Model {
   /// Weights used in place from the mapping, and those decoded into memory of our own.
   uint64_t mapped_bytes() const;
   uint64_t decoded_bytes() const;
+  /// Copies of the dense weights in the order in which the kernels read them fastest; experts stay in the
+  /// mapping. Shared by all sessions. Null if there is nothing to copy, or if the memory that is available
+  /// when it is first called is not at least 1.5 times the weights and the copies.
+  kernels::WeightCopies* weight_copies() const;
   /// Cache bytes of one position with 2-byte elements (`info --memory`).
   uint64_t kv_bytes_per_position_f16() const;
 
  private:
   std::shared_ptr<const Package> package_;
   std::unique_ptr<const model::Plan> plan_;
+  mutable std::once_flag copies_planned_;
+  mutable std::unique_ptr<kernels::WeightCopies> copies_;
 };
 
 }  // namespace amphora

@@ -47,12 +47,17 @@ struct SessionOptions {
   std::string task = {};
   std::optional<ExpertCover> experts = {};
   bool count_experts = false;  ///< see Session::expert_counts()
+  /// Whether a copy of the dense weights, in the order in which they are read fastest, may be made after the
+  /// first tokens, memory permitting (Model::weight_copies()); otherwise all weights are read from the file's
+  /// mapping. The results are the same bits.
+  bool copy_weights = true;
 };
 
 /// What a session occupies, by kind.
 struct MemoryUse {
   uint64_t weights_mapped = 0;   ///< pages of the file: shared, and dropped by the system when it needs them
   uint64_t weights_private = 0;  ///< decoded norms and biases
+  uint64_t weights_copied = 0;   ///< copies of weights in huge pages, shared by the sessions of a model
   uint64_t kv_reserved = 0;      ///< address space of the full context
   uint64_t kv_used = 0;          ///< bytes of the positions that are filled
   uint64_t scratch = 0;          ///< activations and logits

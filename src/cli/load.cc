@@ -29,6 +29,8 @@ void SessionArguments::declare(CLI::App& app) {
   app.add_flag("--exact", options.exact, "reference numerics: f32 activations, sums in order");
   app.add_option("--kernels", options.kernels,
                  "kernel variant (default: the best that runs here; see 'doctor')");
+  app.add_flag("--mmap{false}", options.copy_weights,
+               "read all weights from the file's mapping: no copy in memory of our own, slower");
   app.add_option("--task", options.task, "run with this task mask of the model (see 'info')");
   app.add_option("--route-stats", route_stats, "write how often each expert was chosen to this file");
 }

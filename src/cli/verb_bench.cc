@@ -145,6 +145,8 @@ Action declare_bench(CLI::App& app, const Globals& globals) {
       ->capture_default_str()
       ->check(CLI::Range(1, 1000));
   app.add_option("--kernels", arguments->session.options.kernels, "kernel variant (see 'doctor')");
+  app.add_flag("--mmap{false}", arguments->session.options.copy_weights,
+               "read all weights from the file's mapping");
   app.add_flag("--exact", arguments->session.options.exact, "reference numerics");
   return [arguments, &globals] { return bench(*arguments, globals); };
 }

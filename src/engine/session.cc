@@ -149,6 +149,7 @@ MemoryUse Session::memory() const {
   MemoryUse use;
   use.weights_mapped = impl_->model->mapped_bytes();
   use.weights_private = impl_->model->decoded_bytes();
+  use.weights_copied = impl_->copies ? impl_->copies->filled_bytes() : 0;
   use.kv_reserved = impl_->sequence.state().reserved_bytes();
   use.kv_used = impl_->sequence.state().used_bytes(impl_->sequence.ids().size());
   use.scratch = impl_->sequence.decoder().scratch_bytes() + impl_->logits.capacity() * sizeof(float);

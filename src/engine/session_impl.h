@@ -1,6 +1,7 @@
 // What a session consists of, for the parts of the engine that work on it directly.
 #pragma once
 
+#include <algorithm>
 #include <memory>
 #include <optional>
 #include <span>
@@ -14,6 +15,7 @@
 #include "engine/sequence.h"
 #include "engine/token_ids.h"
 #include "kernels/kernels.h"
+#include "kernels/weight_copies.h"
 #include "model/plan.h"
 #include "model/run_mask.h"
 #include "model/sequence_state.h"
@@ -25,7 +27,9 @@ struct Session::Impl {
        size_t threads, KvType type, uint32_t context_length, model::SequenceState state)
       : model(std::move(the_model)),
         pool(threads),
-        executor{&pool, variant, options.exact ? kernels::Numerics::kExact : kernels::Numerics::kFast},
+        copies(options.copy_weights && !options.exact ? model->weight_copies() : nullptr),
+        executor{&pool, variant, options.exact ? kernels::Numerics::kExact : kernels::Numerics::kFast,
+                 copies},
         kv_type(type),
         context(context_length),
         sequence(model->plan(), executor, std::move(state)) {}
@@ -45,11 +49,18 @@ struct Session::Impl {
   template <class AfterBlock>
   Status append(std::span<const TokenId> added, AfterBlock after_block) {
     AMPHORA_TRY(check(added));
+    if (copies && added.size() == 1) copy_some_weights();
     return sequence.append(added, [&](const Sequence::Block& block) -> Status {
       AMPHORA_TRY(after_block(block));
       if (mtp) mtp->collect(block);
       return {};
     });
+  }
+
+  /// Of the weights that tokens have read, as much as takes no longer than a few tokens take.
+  void copy_some_weights() {
+    constexpr uint64_t kLeastBytes = uint64_t{64} << 20;
+    (void)copies->fill(pool, std::max(kLeastBytes, model->mapped_bytes() / 8));
   }
 
   /// Whether the predictor's rows are kept up from now on.
@@ -69,6 +80,7 @@ struct Session::Impl {
   std::vector<std::string> notes;
   std::optional<model::RunMask> mask;
   ThreadPool pool;
+  kernels::WeightCopies* copies;  ///< null: none are made
   kernels::Executor executor;
   KvType kv_type;
   uint32_t context;

@@ -202,6 +202,21 @@ TEST(Session, SaysWhatItRunsOn) {
   EXPECT_GT(memory.scratch, 0u);
 }
 
+TEST(Session, CopiesOfWeightsChangeNoBit) {
+  const auto model = load(TinyPackage());
+  const auto copying = open(model, {.threads = 2}),
+             mapped = open(model, {.threads = 2, .copy_weights = false});
+  for (uint32_t id = 1; id < 12; ++id) {
+    const auto wanted = *mapped->forward(std::span(&id, 1)), got = *copying->forward(std::span(&id, 1));
+    EXPECT_TRUE(std::ranges::equal(got, wanted)) << id;
+  }
+  EXPECT_GT(copying->memory().weights_copied, 0u);
+  EXPECT_EQ(mapped->memory().weights_copied, 0u);
+  // Another session of the model shares them.
+  EXPECT_EQ(open(model)->memory().weights_copied, copying->memory().weights_copied);
+  EXPECT_EQ(open(model, {.exact = true})->memory().weights_copied, 0u);
+}
+
 TEST(Session, ArgmaxTakesTheLowerOfEquals) {
   const auto session = open(load(TinyPackage()));
   const std::vector<float> logits{1, 5, 2, 5};

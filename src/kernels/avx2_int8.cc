@@ -12,6 +12,8 @@
 #include "kernels/unroll.h"
 // After the lanes:
 #include "kernels/body/halves.h"
+#define AMPHORA_VNNI 0
+#include "kernels/body/packed_rows.h"
 
 namespace amphora::kernels::avx2 {
 namespace {
@@ -343,9 +345,8 @@ const Int8Kernels kInt8Kernels = {
     .least_tiled_tokens = 8,
     .multiply_row = [](const Matrix& weights, const Rows& rows, const Quantised& x, size_t token,
                        float* out) { multiply_far_rows(kFourRows, weights, rows, x, token, out); },
-    .multiply_tiles =
-        [](const Matrix& weights, const Rows& rows, const Quantised& x, float* out, size_t out_stride) {
-          multiply_by_tiles(kTiles, weights, rows, x, out, out_stride);
-        }};
+    .multiply_tiles = [](const Matrix& weights, const Rows& rows, const Quantised& x, float* out,
+                         size_t out_stride) { multiply_by_tiles(kTiles, weights, rows, x, out, out_stride); },
+    .packed = &kPackedKernels};
 
 }  // namespace amphora::kernels::avx2

@@ -13,6 +13,8 @@
 #include "kernels/unroll.h"
 // After the lanes:
 #include "kernels/body/halves.h"
+#define AMPHORA_VNNI 1
+#include "kernels/body/packed_rows.h"
 
 namespace amphora::kernels::avx512 {
 namespace {
@@ -258,6 +260,7 @@ const Int8Kernels kInt8Kernels = {
         [](const Matrix& weights, const Rows& rows, const Quantised& x, float* out, size_t out_stride) {
           if (weights.coded) return avx2::multiply_coded_tiles(weights, rows, x, out, out_stride);
           multiply_by_tiles(kTiles, weights, rows, x, out, out_stride);
-        }};
+        },
+    .packed = &kPackedKernels};
 
 }  // namespace amphora::kernels::avx512

@@ -31,8 +31,8 @@ struct Matrix {
   std::shared_ptr<const quant::CodedRows> coded = nullptr;
 };
 
-/// The rows of a matrix as integers, for the types whose products are made from those; else null. Reads the
-/// tables of the payload, not its weights.
+/// The rows of a matrix as integers, for the types whose products are made from those; null for the types
+/// with kernels of their own, and for others. Reads the tables of the payload, not its weights.
 std::shared_ptr<const quant::CodedRows> find_coded_rows(const Matrix& matrix);
 
 /// kFast: int8 activations (one scale per group of 32) against weights of 1 to 8 bits, f32 activations
@@ -49,11 +49,15 @@ const Variant& best_variant();                       ///< the first that this pr
 std::string_view name_of(const Variant& variant);
 bool runs_here(const Variant& variant);
 
+class WeightCopies;  // weight_copies.h
+
 /// What every operation runs on; built once by the session, passed down.
 struct Executor {
   ThreadPool* pool;
   const Variant* variant;
   Numerics numerics = Numerics::kFast;
+  /// Copies of weights that products may read instead of the matrices; null: there are none.
+  const WeightCopies* copies = nullptr;
 };
 
 /// Whether matmul can read this dtype directly.

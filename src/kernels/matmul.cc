@@ -5,6 +5,7 @@
 
 #include "kernels/activations.h"
 #include "kernels/variant.h"
+#include "kernels/weight_copies.h"
 #include "quant/codec.h"
 
 namespace amphora::kernels {
@@ -13,19 +14,32 @@ namespace {
 /// kDecoded: rows are decoded to f32 by their codec first, then as f32 weights.
 enum class Path : uint8_t { kInt8, kDense, kDecoded, kExact };
 
-Path path_of(const Matrix& weights, Numerics numerics) {
-  if (numerics == Numerics::kExact) return Path::kExact;
+bool is_dense(DType dtype) { return dtype == DType::kF32 || dtype == DType::kF16 || dtype == DType::kBF16; }
+
+/// Whether the int8 kernels read the payload as it is.
+bool has_kernels_of_its_own(const Matrix& weights) {
   switch (weights.dtype) {
-    case DType::kF32:
-    case DType::kF16:
-    case DType::kBF16: return Path::kDense;
     case DType::kQ8Row:
     case DType::kQ82F:
-    case DType::kQ4Tiled: return Path::kInt8;
-    case DType::kQ4Block: return weights.columns % kGroup == 0 ? Path::kInt8 : Path::kDecoded;
-    default: return weights.coded ? Path::kInt8 : Path::kDecoded;
+    case DType::kQ4Tiled: return true;
+    case DType::kQ4Block: return weights.columns % kGroup == 0;
+    default: return false;
   }
 }
+
+Path path_of(const Matrix& weights, Numerics numerics) {
+  if (numerics == Numerics::kExact) return Path::kExact;
+  if (is_dense(weights.dtype)) return Path::kDense;
+  return has_kernels_of_its_own(weights) || weights.coded ? Path::kInt8 : Path::kDecoded;
+}
+
+/// A product as it is computed.
+struct Task {
+  const Matrix* weights;  ///< the product's own, or a copy
+  const PackedRows* packed = nullptr;
+  const Quantised* activations;
+  std::span<const RowRange> live;
+};
 
 void decode_elements(const Matrix& matrix, uint64_t first, std::span<float> out) {
   const std::array<uint64_t, 2> shape = {matrix.rows, matrix.columns};
@@ -36,7 +50,8 @@ void decode_elements(const Matrix& matrix, uint64_t first, std::span<float> out)
 struct Piece {
   size_t product;
   Rows rows;           ///< that are computed
-  size_t first, last;  ///< rows whose outputs are written: those, and 0 for the others among these
+  size_t first, last;  ///< rows whose outputs are written: those, and 0 for the others among these; of packed
+                       ///< weights, the blocks
 };
 
 /// Where products of a few rows go: `products` [token][stride] to the columns `rows` of the output.
@@ -111,6 +126,8 @@ size_t rows_per_piece(const Matrix& weights, size_t total_bytes, size_t tokens, 
   return std::max<size_t>(16, (bytes / row_bytes + 15) / 16 * 16);
 }
 
+constexpr RowRange kNoRows = {0, 0};
+
 size_t count_rows(std::span<const RowRange> ranges) {
   size_t count = 0;
   for (const RowRange& range : ranges) count += range.last - range.first;
@@ -139,25 +156,39 @@ void append_pieces(size_t product, const Matrix& weights, std::span<const RowRan
   }
 }
 
-/// `live` are the ranges of each product.
-std::vector<Piece> pieces_of(std::span<const Product> products,
-                             std::span<const std::span<const RowRange>> live, size_t tokens, size_t threads) {
+/// Whole blocks, in similar numbers that the kernels' streams share.
+void append_packed_pieces(size_t product, const PackedRows& packed, size_t most_rows,
+                          std::vector<Piece>& pieces) {
+  const size_t blocks = packed.blocks();
+  const size_t parts = std::max<size_t>(1, (blocks * kBlockRows + most_rows - 1) / most_rows);
+  const size_t step = (blocks + parts * kStreams - 1) / (parts * kStreams) * kStreams;
+  for (size_t first = 0; first < blocks; first += step)
+    pieces.push_back({product, {RowCursor(&kNoRows), 0}, first, std::min(blocks, first + step)});
+}
+
+std::vector<Piece> pieces_of(std::span<const Task> tasks, size_t tokens, size_t threads) {
   size_t total_bytes = 0;
-  for (size_t i = 0; i < products.size(); ++i)
-    total_bytes += bytes_of_rows(*products[i].weights, count_rows(live[i]));
+  for (const Task& task : tasks) total_bytes += bytes_of_rows(*task.weights, count_rows(task.live));
   std::vector<Piece> pieces;
-  for (size_t i = 0; i < products.size(); ++i) {
-    const Matrix& weights = *products[i].weights;
-    append_pieces(i, weights, live[i], rows_per_piece(weights, total_bytes, tokens, threads), pieces);
+  for (size_t i = 0; i < tasks.size(); ++i) {
+    const size_t most = rows_per_piece(*tasks[i].weights, total_bytes, tokens, threads);
+    if (tasks[i].packed)
+      append_packed_pieces(i, *tasks[i].packed, most, pieces);
+    else
+      append_pieces(i, *tasks[i].weights, tasks[i].live, most, pieces);
   }
   return pieces;
 }
 
 void run_piece(const Executor& executor, const Activations::Prepared& activations, const Product& product,
-               const Quantised& quantised, const Piece& piece) {
+               const Task& task, const Piece& piece) {
   const Variant& variant = *executor.variant;
-  const Matrix& weights = *product.weights;
+  const Matrix& weights = *task.weights;
+  const Quantised& quantised = *task.activations;
   const size_t tokens = activations.tokens, stride = product.out_stride;
+  if (task.packed)
+    return task.packed->multiply(*variant.int8->packed, piece.first, piece.last, quantised, product.out,
+                                 stride);
   if (piece.rows.count < piece.last - piece.first)
     for (size_t token = 0; token < tokens; ++token)
       std::fill(product.out + token * stride + piece.first, product.out + token * stride + piece.last, 0.0f);
@@ -182,6 +213,17 @@ void run_piece(const Executor& executor, const Activations::Prepared& activation
   }
 }
 
+/// Turns to the copy of the weights where there is one that suits.
+void use_copy(const Executor& executor, size_t tokens, Task& task) {
+  if (!executor.copies || executor.numerics == Numerics::kExact) return;
+  const Int8Kernels& int8 = *executor.variant->int8;
+  if (is_dense(task.weights->dtype)) {
+    if (const Matrix* copy = executor.copies->find_plain(*task.weights)) task.weights = copy;
+  } else if (int8.packed && tokens < int8.least_tiled_tokens) {
+    task.packed = executor.copies->find_packed(*task.weights);
+  }
+}
+
 }  // namespace
 
 bool supports(DType dtype) {
@@ -190,6 +232,7 @@ bool supports(DType dtype) {
 }
 
 std::shared_ptr<const quant::CodedRows> find_coded_rows(const Matrix& matrix) {
+  if (has_kernels_of_its_own(matrix)) return nullptr;
   const std::array<uint64_t, 2> shape = {matrix.rows, matrix.columns};
   return quant::CodedRows::create(matrix.dtype, matrix.payload, shape);
 }
@@ -203,27 +246,32 @@ void matmul(const Executor& executor, std::span<const Product> products, const A
   const Variant& variant = *executor.variant;
   const size_t tokens = prepared.tokens;
 
+  std::vector<RowRange> whole(products.size());
+  std::vector<Task> tasks;
+  tasks.reserve(products.size());
+  for (size_t i = 0; i < products.size(); ++i) {
+    const Product& product = products[i];
+    whole[i] = {0, product.weights->rows};
+    tasks.push_back({.weights = product.weights,
+                     .activations = &prepared.quantised,
+                     .live = product.rows.empty() ? std::span<const RowRange>(&whole[i], 1) : product.rows});
+    if (product.rows.empty()) use_copy(executor, tokens, tasks.back());
+  }
+
   // A column field belongs to its matrix, so the activations that meet it are quantised anew, field included.
-  std::vector<const Quantised*> quantised(products.size(), &prepared.quantised);
   if (prepared.with_field.size() < products.size()) prepared.with_field.resize(products.size());
   for (size_t i = 0; i < products.size(); ++i) {
     const Matrix& weights = *products[i].weights;
     if (weights.dtype != DType::kQ82F || path_of(weights, executor.numerics) != Path::kInt8) continue;
     quantise(executor, prepared.values, column_field(variant, weights).data(), tokens, prepared.columns,
              prepared.with_field[i]);
-    quantised[i] = &prepared.with_field[i];
+    tasks[i].activations = &prepared.with_field[i];
   }
 
-  std::vector<RowRange> whole(products.size());
-  std::vector<std::span<const RowRange>> live(products.size());
-  for (size_t i = 0; i < products.size(); ++i) {
-    whole[i] = {0, products[i].weights->rows};
-    live[i] = products[i].rows.empty() ? std::span(&whole[i], 1) : products[i].rows;
-  }
-  const std::vector<Piece> pieces = pieces_of(products, live, tokens, executor.pool->threads());
+  const std::vector<Piece> pieces = pieces_of(tasks, tokens, executor.pool->threads());
   executor.pool->run(pieces.size(), [&](size_t chunk) {
     const Piece& piece = pieces[chunk];
-    run_piece(executor, prepared, products[piece.product], *quantised[piece.product], piece);
+    run_piece(executor, prepared, products[piece.product], tasks[piece.product], piece);
   });
 }
 

@@ -97,6 +97,7 @@ void multiply_row(const Matrix& weights, const Rows& rows, const Quantised& x, s
 
 const Int8Kernels kInt8Kernels = {.least_tiled_tokens = std::numeric_limits<size_t>::max(),
                                   .multiply_row = multiply_row,
-                                  .multiply_tiles = nullptr};
+                                  .multiply_tiles = nullptr,
+                                  .packed = nullptr};
 
 }  // namespace amphora::kernels::scalar

@@ -6,6 +6,7 @@
 
 #include "kernels/activations.h"
 #include "kernels/kernels.h"
+#include "kernels/packed_rows.h"
 #include "kernels/rows.h"
 
 namespace amphora::kernels {
@@ -20,6 +21,8 @@ struct Int8Kernels {
   /// Rows times all tokens of tiled activations: out[token · out_stride + row].
   void (*multiply_tiles)(const Matrix& weights, const Rows& rows, const Quantised& x, float* out,
                          size_t out_stride);
+  /// For few tokens and weights that have been rearranged; null: there are no such kernels.
+  const PackedKernels* packed;
 };
 
 /// Columns of a state that the delta rule takes through all tokens together: with 128 rows they stay in the

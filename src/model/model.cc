@@ -4,7 +4,9 @@
 #include <algorithm>
 #include <string>
 
+#include "base/memory.h"
 #include "kernels/kernels.h"
+#include "kernels/weight_copies.h"
 #include "model/plan.h"
 
 namespace amphora {
@@ -105,6 +107,48 @@ uint64_t idle_expert_bytes(const model::LayerPlan& layer) {
 }
 
 }  // namespace
+
+namespace {
+
+/// The matrices that every token reads: all but the experts and the table of embeddings, unless it is the
+/// head.
+std::vector<const kernels::Matrix*> dense_matrices(const model::Plan& plan) {
+  struct Visit {
+    std::vector<const kernels::Matrix*>& found;
+    void operator()(const kernels::Matrix& matrix) const { found.push_back(&matrix); }
+    void operator()(const std::vector<float>&) const {}
+  };
+  std::vector<const kernels::Matrix*> found;
+  Walk<Visit> walk(Visit{found});
+  const auto add_layer = [&](const model::LayerPlan& layer) {
+    walk(layer.mixer);
+    const auto* const mixture = std::get_if<model::ExpertsPlan>(&layer.ffn);
+    if (mixture == nullptr) return walk(layer.ffn);
+    walk(mixture->router);
+    walk(mixture->shared);
+    walk(mixture->shared_gate);
+  };
+  for (const model::LayerPlan& layer : plan.layers) add_layer(layer);
+  if (plan.mtp) {
+    walk(plan.mtp->join);
+    add_layer(plan.mtp->layer);
+  }
+  walk(plan.head);
+  return found;
+}
+
+}  // namespace
+
+kernels::WeightCopies* Model::weight_copies() const {
+  std::call_once(copies_planned_, [&] {
+    const std::vector<const kernels::Matrix*> matrices = dense_matrices(*plan_);
+    const uint64_t wanted = std::max(mapped_bytes(), kernels::WeightCopies::bytes_for(matrices));
+    const std::optional<uint64_t> available = available_memory();
+    if (!available || *available / 3 * 2 < wanted) return;
+    copies_ = kernels::WeightCopies::create(matrices);
+  });
+  return copies_.get();
+}
 
 Result<std::shared_ptr<const Model>> Model::load(std::shared_ptr<const Package> package) {
   if (package->not_runnable)

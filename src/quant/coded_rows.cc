@@ -16,6 +16,12 @@ namespace {
 
 constexpr uint64_t kCrumbBytes = 8;  // of a q2tp group
 constexpr uint64_t kTernaryTileBytes = 9;
+constexpr uint64_t kNibbleTileBytes = 2 + kNibbleBytes;
+
+void read_halves(const std::byte* halves, uint64_t count, float* values) {
+  for (uint64_t i = 0; i < count; ++i)
+    values[i] = half_to_float(load_little_endian<uint16_t>(halves + 2 * i));
+}
 
 void read_nibbles(const std::byte* nibbles, uint64_t bytes, int8_t* codes) {
   for (uint64_t i = 0; i < bytes; ++i) {
@@ -143,7 +149,9 @@ std::unique_ptr<const CodedRows> CodedRows::create(DType dtype, Bytes payload, S
   const uint64_t groups = shape[1] / kGroup;
   std::unique_ptr<CodedRows> rows(new CodedRows(dtype, payload, shape[0], groups));
   switch (dtype) {
-    case DType::kQ1: return rows;
+    case DType::kQ1:
+    case DType::kQ4Tiled:
+    case DType::kQ4Block: return rows;
     case DType::kQ1T:
       if (has_overlay(payload, shape[0], groups)) return nullptr;
       return rows;
@@ -182,9 +190,7 @@ void CodedRows::read_ladders(uint64_t bytes_of_group) {
 }
 
 int32_t CodedRows::read_vbit(uint64_t row, int8_t* codes, float* scales) const {
-  const std::byte* const halves = payload_.data() + rows_ + 2 * row * groups_;
-  for (uint64_t group = 0; group < groups_; ++group)
-    scales[group] = half_to_float(load_little_endian<uint16_t>(halves + 2 * group));
+  read_halves(payload_.data() + rows_ + 2 * row * groups_, groups_, scales);
   return with_vbit_width(std::to_integer<uint8_t>(payload_[row]), [&]<unsigned kWidth>() {
     read_packed<kWidth>(payload_.data() + packed_rows_[row], groups_ * kGroup / 8, codes);
     return int32_t{kVbitOffset<kWidth>};
@@ -199,6 +205,17 @@ int32_t CodedRows::read(uint64_t row, int8_t* codes, float* scales) const {
       return 0;
     case DType::kQ1T:
       read_ternary_tiles(payload + row * groups_ * kTernaryTileBytes, groups_, codes, scales);
+      return 0;
+    case DType::kQ4Tiled:
+      for (uint64_t group = 0; group < groups_; ++group) {
+        const std::byte* const tile = payload + (row * groups_ + group) * kNibbleTileBytes;
+        scales[group] = half_to_float(load_little_endian<uint16_t>(tile));
+        read_nibbles(tile + 2, kNibbleBytes, codes + group * kGroup);
+      }
+      return 0;
+    case DType::kQ4Block:
+      read_halves(payload + rows_ * groups_ * kNibbleBytes + 2 * row * groups_, groups_, scales);
+      read_nibbles(payload + row * groups_ * kNibbleBytes, groups_ * kNibbleBytes, codes);
       return 0;
     case DType::kVbit:
     case DType::kVbitRo: return read_vbit(row, codes, scales);

@@ -10,8 +10,8 @@
 namespace amphora::quant {
 
 /// Gives rows as `(code + offset) · scale of the group`, which are the values that the codec decodes. Types:
-/// vbit, vbit_ro, q1, q4tp, q2tp, and q1t without an overlay. Keeps 8 bytes per row for vbit and vbit_ro, 4
-/// per group for the types with a ladder, nothing for the others.
+/// q4_tiled, q4_block with whole groups, vbit, vbit_ro, q1, q4tp, q2tp, and q1t without an overlay. Keeps 8
+/// bytes per row for vbit and vbit_ro, 4 per group for the types with a ladder, nothing for the others.
 class CodedRows {
  public:
   /// Null if the type or this payload has no such rows. The payload has passed the codec's size rule and

@@ -43,7 +43,8 @@ void expect_same_values(DType dtype, Bytes payload) {
 }
 
 TEST(CodedRows, AreTheValuesOfTheCodec) {
-  for (const DType dtype : {DType::kQ1, DType::kQ1T, DType::kQ4TP, DType::kQ2TP})
+  for (const DType dtype :
+       {DType::kQ4Tiled, DType::kQ4Block, DType::kQ1, DType::kQ1T, DType::kQ4TP, DType::kQ2TP})
     expect_same_values(dtype, encoded(dtype, {}, 1));
   const std::vector<uint8_t> widths = {3, 4, 5, 6, 8, 3, 8};
   for (const DType dtype : {DType::kVbit, DType::kVbitRo})
