@@ -1,6 +1,7 @@
 // `bench`: how fast a model runs here.
 #include <algorithm>
 
+#include "base/read_bandwidth.h"
 #include "base/stopwatch.h"
 #include "cli/load.h"
 #include "cli/print.h"
@@ -14,6 +15,7 @@ struct BenchArguments {
   SessionArguments session;
   std::vector<size_t> prompts{128, 512};
   uint32_t generated = 64;
+  uint32_t depth = 0;
   std::vector<size_t> threads;
   uint32_t repeat = 5;
 };
@@ -23,9 +25,14 @@ struct Row {
   std::string_view kind;
   size_t tokens;
   std::vector<double> tokens_per_second;  // sorted
-  double gigabytes_per_second;            // weights streamed, at the median; 0 for prefill
+  // Weights streamed, at the median, and what memory gave in the same minute on as many threads; 0 for
+  // prefill.
+  double gigabytes_per_second, read_gigabytes_per_second;
 
   double median() const { return tokens_per_second[tokens_per_second.size() / 2]; }
+  double share() const {
+    return read_gigabytes_per_second > 0 ? gigabytes_per_second / read_gigabytes_per_second : 0;
+  }
 };
 
 // Ids that any vocabulary has, not all equal: what they are makes no difference to the speed.
@@ -35,10 +42,12 @@ std::vector<TokenId> some_ids(size_t count, uint32_t vocabulary) {
   return ids;
 }
 
-template <class Work>
-Result<std::vector<double>> measure(uint32_t repeat, size_t tokens, const Work& work) {
+template <class Prepare, class Work>
+Result<std::vector<double>> measure(uint32_t repeat, size_t tokens, const Prepare& prepare,
+                                    const Work& work) {
   std::vector<double> speeds;
   for (uint32_t round = 0; round <= repeat; ++round) {
+    AMPHORA_TRY(prepare());
     const SteadyClock::time_point start = SteadyClock::now();
     AMPHORA_TRY(work());
     const double seconds = seconds_since(start);
@@ -50,25 +59,40 @@ Result<std::vector<double>> measure(uint32_t repeat, size_t tokens, const Work& 
 
 Result<Row> bench_prefill(Session& session, size_t tokens, uint32_t repeat) {
   const std::vector<TokenId> ids = some_ids(tokens, session.model().spec().vocab_size);
-  AMPHORA_ASSIGN(std::vector<double> speeds, measure(repeat, tokens, [&]() -> Status {
-                   session.reset();
-                   AMPHORA_TRY(session.forward(ids));
-                   return {};
-                 }));
-  return Row{session.threads(), "prefill", tokens, std::move(speeds), 0};
+  const auto prepare = [&]() -> Status {
+    session.reset();
+    return {};
+  };
+  const auto work = [&]() -> Status {
+    AMPHORA_TRY(session.forward(ids));
+    return {};
+  };
+  AMPHORA_ASSIGN(std::vector<double> speeds, measure(repeat, tokens, prepare, work));
+  return Row{session.threads(), "prefill", tokens, std::move(speeds), 0, 0};
 }
 
-Result<Row> bench_decode(Session& session, uint32_t tokens, uint32_t repeat) {
-  AMPHORA_ASSIGN(std::vector<double> speeds, measure(repeat, tokens, [&]() -> Status {
-                   session.reset();
-                   TokenId id = 1 % session.model().spec().vocab_size;
-                   for (uint32_t step = 0; step < tokens; ++step) {
-                     AMPHORA_ASSIGN(const auto logits, session.forward(std::span(&id, 1)));
-                     id = session.argmax(logits);
-                   }
-                   return {};
-                 }));
-  Row row{session.threads(), "decode", tokens, std::move(speeds), 0};
+Result<Row> bench_decode(Session& session, uint32_t tokens, uint32_t depth, uint32_t repeat) {
+  const std::vector<TokenId> context = some_ids(depth, session.model().spec().vocab_size);
+  const ReadBandwidth memory;
+  ThreadPool pool(session.threads());
+  std::vector<double> read_speeds;
+  const auto prepare = [&]() -> Status {
+    session.reset();
+    if (depth > 0) AMPHORA_TRY(session.prefill(context));
+    read_speeds.push_back(memory.measure(pool) / 1e9);
+    return {};
+  };
+  const auto work = [&]() -> Status {
+    TokenId id = 1 % session.model().spec().vocab_size;
+    for (uint32_t step = 0; step < tokens; ++step) {
+      AMPHORA_ASSIGN(const auto logits, session.forward(std::span(&id, 1)));
+      id = session.argmax(logits);
+    }
+    return {};
+  };
+  AMPHORA_ASSIGN(std::vector<double> speeds, measure(repeat, tokens, prepare, work));
+  std::ranges::sort(read_speeds);
+  Row row{session.threads(), "decode", tokens, std::move(speeds), 0, read_speeds[read_speeds.size() / 2]};
   row.gigabytes_per_second = row.median() * static_cast<double>(session.model().bytes_per_token()) / 1e9;
   return row;
 }
@@ -76,7 +100,9 @@ Result<Row> bench_decode(Session& session, uint32_t tokens, uint32_t repeat) {
 void print_row(const Row& row) {
   print(fmt::format("{:>7} {:<8} {:>6} {:>10.1f} {:>10.1f} {:>10.1f}", row.threads, row.kind, row.tokens,
                     row.median(), row.tokens_per_second.front(), row.tokens_per_second.back()));
-  if (row.gigabytes_per_second > 0) print(fmt::format(" {:>9.1f}", row.gigabytes_per_second));
+  if (row.gigabytes_per_second > 0)
+    print(fmt::format(" {:>9.1f} {:>9.1f} {:>6.2f}", row.gigabytes_per_second, row.read_gigabytes_per_second,
+                      row.share()));
   print("\n");
   flush_output();
 }
@@ -88,7 +114,9 @@ json::Value row_value(const Row& row) {
                               {"tps_median", json::Value::number(row.median())},
                               {"tps_min", json::Value::number(row.tokens_per_second.front())},
                               {"tps_max", json::Value::number(row.tokens_per_second.back())},
-                              {"gbps", json::Value::number(row.gigabytes_per_second)}});
+                              {"gbps", json::Value::number(row.gigabytes_per_second)},
+                              {"read_gbps", json::Value::number(row.read_gigabytes_per_second)},
+                              {"share", json::Value::number(row.share())}});
 }
 
 Result<int> bench(const BenchArguments& arguments, const Globals& globals) {
@@ -96,13 +124,13 @@ Result<int> bench(const BenchArguments& arguments, const Globals& globals) {
   if (threads.empty()) threads.push_back(arguments.session.options.threads);
   std::vector<json::Value> rows;
   if (!globals.json) {
-    print(fmt::format("{:>7} {:<8} {:>6} {:>10} {:>10} {:>10} {:>9}\n", "threads", "kind", "n", "tok/s med",
-                      "min", "max", "GB/s"));
+    print(fmt::format("{:>7} {:<8} {:>6} {:>10} {:>10} {:>10} {:>9} {:>9} {:>6}\n", "threads", "kind", "n",
+                      "tok/s med", "min", "max", "GB/s", "memory", "share"));
   }
   SessionArguments session_arguments = arguments.session;
   if (session_arguments.options.context == 0) {
     session_arguments.options.context = static_cast<uint32_t>(
-        std::max<size_t>(arguments.generated + 1,
+        std::max<size_t>(size_t{arguments.depth} + arguments.generated + 1,
                          arguments.prompts.empty() ? 0 : *std::ranges::max_element(arguments.prompts)));
   }
   for (const size_t count : threads) {
@@ -114,7 +142,8 @@ Result<int> bench(const BenchArguments& arguments, const Globals& globals) {
       measured.push_back(std::move(row));
     }
     if (arguments.generated > 0) {
-      AMPHORA_ASSIGN(Row row, bench_decode(*loaded.session, arguments.generated, arguments.repeat));
+      AMPHORA_ASSIGN(Row row,
+                     bench_decode(*loaded.session, arguments.generated, arguments.depth, arguments.repeat));
       measured.push_back(std::move(row));
     }
     for (const Row& row : measured) {
@@ -138,6 +167,9 @@ Action declare_bench(CLI::App& app, const Globals& globals) {
       ->capture_default_str()
       ->check(CLI::Range(1, 1 << 24));
   app.add_option("--gen", arguments->generated, "tokens to generate; 0: none")->capture_default_str();
+  app.add_option("--depth", arguments->depth, "tokens of context before those that are generated")
+      ->capture_default_str()
+      ->check(CLI::Range(0, 1 << 24));
   app.add_option("--threads", arguments->threads, "thread counts (default: all that this process may use)")
       ->delimiter(',')
       ->check(CLI::Range(1, 1024));

@@ -7,7 +7,7 @@
 #include <fstream>
 #include <vector>
 
-#include "base/stopwatch.h"
+#include "base/read_bandwidth.h"
 #include "base/thread_pool.h"
 #include "cli/print.h"
 #include "cli/verb.h"
@@ -39,28 +39,12 @@ std::vector<std::string> processor_features() {
   return features;
 }
 
-// Reads a buffer far larger than any cache with `threads` threads: GB/s of the best of three passes.
-double read_bandwidth(size_t threads) {
-  constexpr size_t kWords = size_t{1} << 26;  // 512 MiB
-  const std::vector<uint64_t> buffer(kWords, 1);
+// GB/s, the best of three passes.
+double read_bandwidth(const ReadBandwidth& memory, size_t threads) {
   ThreadPool pool(threads);
-  constexpr size_t kChunks = 64;
-  std::vector<uint64_t> sums(kChunks);
   double best = 0;
-  for (int pass = 0; pass < 3; ++pass) {
-    const SteadyClock::time_point start = SteadyClock::now();
-    pool.run(kChunks, [&](size_t chunk) {
-      const uint64_t* words = buffer.data() + chunk * (kWords / kChunks);
-      uint64_t sum[8] = {};
-      for (size_t i = 0; i < kWords / kChunks; i += 8) {
-        for (size_t lane = 0; lane < 8; ++lane) sum[lane] += words[i + lane];
-      }
-      for (const uint64_t lane : sum) sums[chunk] += lane;
-    });
-    const double seconds = seconds_since(start);
-    best = std::max(best, static_cast<double>(kWords * sizeof(uint64_t)) / seconds / 1e9);
-  }
-  return best;
+  for (int pass = 0; pass < 3; ++pass) best = std::max(best, memory.measure(pool));
+  return best / 1e9;
 }
 
 struct Fact {
@@ -82,8 +66,10 @@ std::vector<Fact> gather(bool measure) {
   facts.push_back({"kernels", std::string(kernels::name_of(kernels::best_variant()))});
   facts.push_back({"kernel_variants", fmt::format("{}", fmt::join(variants, ", "))});
   if (measure) {
-    facts.push_back({"read_gbps_1_thread", fmt::format("{:.1f}", read_bandwidth(1))});
-    facts.push_back({"read_gbps_all_threads", fmt::format("{:.1f}", read_bandwidth(available_threads()))});
+    const ReadBandwidth memory;
+    facts.push_back({"read_gbps_1_thread", fmt::format("{:.1f}", read_bandwidth(memory, 1))});
+    facts.push_back(
+        {"read_gbps_all_threads", fmt::format("{:.1f}", read_bandwidth(memory, available_threads()))});
   }
 #if defined(__clang__)
   facts.push_back({"compiler", "clang " __clang_version__});

@@ -99,7 +99,7 @@ class Usage(harness.CommandLineTest):
         self.assertEqual((rows[0]["dtype"], rows[0]["shape"], len(rows[0]["values"])), ("f16", [64], 3))
         rows = self.ok("bench", path, "--prompt", 4, "--gen", 2, "--repeat", 3, "--threads", "1", "--json").json()
         self.assertEqual([(row["kind"], row["n"], row["threads"]) for row in rows], [("prefill", 4, 1), ("decode", 2, 1)])
-        self.assertEqual(list(rows[0]), ["threads", "kind", "n", "tps_median", "tps_min", "tps_max", "gbps"])
+        self.assertEqual(list(rows[0]), ["threads", "kind", "n", "tps_median", "tps_min", "tps_max", "gbps", "read_gbps", "share"])
 
     def test_a_reader_that_stops_early_is_no_fault(self):
         path = self.converted("llama", "q8")
