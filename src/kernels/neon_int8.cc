@@ -173,7 +173,7 @@ constexpr size_t kHalfTokens = kTileTokens / 2, kVectors = kHalfTokens / 4;
 AMPHORA_INLINE void keep_order(int32x4_t& v) { asm volatile("" : "+w"(v)); }
 
 /// Adds the products of four columns, which lie in quarter kQuarter of the weights.
-template <int kQuarter>
+template <size_t kQuarter>
 AMPHORA_INLINE void add_columns(const int8x16_t w[kTileRows], const int8_t* codes,
                                 int32x4_t products[kTileRows][kVectors]) {
   const int8_t* const here = codes + 4 * kQuarter * kTileTokens;
@@ -230,9 +230,9 @@ AMPHORA_INLINE void run_chain(size_t chain, const uint8_t* const rows[kTileRows]
       const float32x4_t x_scales = vld1q_f32(half.scales + group * kTileTokens + 4 * v);
       AMPHORA_UNROLL
       for (size_t r = 0; r < kTileRows; ++r) {
-        float32x4_t scales = x_scales;
-        if constexpr (kKind != PanelKind::kEightBit)
-          scales = vmulq_n_f32(x_scales, weight_scales[r * groups + group]);
+        const float32x4_t scales = kKind == PanelKind::kEightBit
+                                       ? x_scales
+                                       : vmulq_n_f32(x_scales, weight_scales[r * groups + group]);
         sums[r][v] = vfmaq_f32(sums[r][v], vcvtq_f32_s32(products[r][v]), scales);
       }
     }
