@@ -11,10 +11,12 @@
 
 include(GoogleTest)
 
+get_filename_component(AMPHORA_SOURCE_DIR ${CMAKE_CURRENT_LIST_DIR} DIRECTORY)  # tests/cross is a project of its own
+
 add_library(amphora_common INTERFACE)
 target_compile_options(amphora_common INTERFACE
   -Wall -Wextra -Wshadow -Wconversion -Werror -ffp-contract=off -fno-math-errno -fno-trapping-math)
-target_include_directories(amphora_common INTERFACE ${CMAKE_SOURCE_DIR}/include)
+target_include_directories(amphora_common INTERFACE ${AMPHORA_SOURCE_DIR}/include)
 target_compile_definitions(amphora_common INTERFACE $<$<CONFIG:Debug>:_GLIBCXX_ASSERTIONS>)
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
   # g++ 12 warns about std::variant and std::string moves inside its own headers.
@@ -52,13 +54,19 @@ endfunction()
 function(amphora_room room)
   cmake_parse_arguments(ARG "SEPARATE" "" "USES;LIBRARIES" ${ARGN})
   string(REPLACE "/" "_" target ${room})
-  set(folder ${CMAKE_SOURCE_DIR}/src/${room})
+  set(folder ${AMPHORA_SOURCE_DIR}/src/${room})
   set(link_root ${CMAKE_BINARY_DIR}/rooms/${target})
   get_filename_component(link_parent ${link_root}/${room} DIRECTORY)
   file(MAKE_DIRECTORY ${link_parent})
   file(CREATE_LINK ${folder} ${link_root}/${room} SYMBOLIC)
 
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${folder}/*.cc)
+  if(NOT CMAKE_SYSTEM_PROCESSOR MATCHES "^(x86_64|AMD64)$")
+    list(FILTER sources EXCLUDE REGEX "/avx[^/]*\\.cc$")
+  endif()
+  if(NOT CMAKE_SYSTEM_PROCESSOR MATCHES "^(aarch64|arm64)$")
+    list(FILTER sources EXCLUDE REGEX "/neon[^/]*\\.cc$")
+  endif()
   set(library_sources ${sources})
   list(FILTER library_sources EXCLUDE REGEX "_(test|bench|fuzz)\\.cc$")
   if(NOT library_sources)
@@ -87,7 +95,7 @@ function(amphora_room room)
     endif()
     target_link_libraries(${target}_test PRIVATE amphora_test_options amphora_${target} ${uses} GTest::gtest
                                                  GTest::gmock GTest::gtest_main)
-    target_compile_definitions(${target}_test PRIVATE AMPHORA_TEST_DATA="${CMAKE_SOURCE_DIR}/tests/data")
+    target_compile_definitions(${target}_test PRIVATE AMPHORA_TEST_DATA="${AMPHORA_SOURCE_DIR}/tests/data")
     gtest_discover_tests(${target}_test TEST_PREFIX ${target}. DISCOVERY_TIMEOUT 60 PROPERTIES TIMEOUT 600)
   endif()
 
@@ -108,7 +116,7 @@ function(amphora_room room)
       get_filename_component(fuzz_name ${fuzz_source} NAME_WE)
       add_executable(${fuzz_name} ${fuzz_source})
       target_link_libraries(${fuzz_name} PRIVATE amphora_options amphora_${target} ${uses})
-      target_compile_definitions(${fuzz_name} PRIVATE AMPHORA_TEST_DATA="${CMAKE_SOURCE_DIR}/tests/data")
+      target_compile_definitions(${fuzz_name} PRIVATE AMPHORA_TEST_DATA="${AMPHORA_SOURCE_DIR}/tests/data")
       target_link_options(${fuzz_name} PRIVATE -fsanitize=fuzzer)
     endforeach()
   endif()

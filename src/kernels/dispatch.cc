@@ -11,6 +11,9 @@ constexpr std::array kVariants = {
     &kAvx512,
     &kAvx2,
 #endif
+#if defined(__aarch64__)
+    &kNeon,
+#endif
     &kScalar,
 };
 

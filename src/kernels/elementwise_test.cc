@@ -403,5 +403,18 @@ TEST(Variants, AreListedFastestFirstAndFoundByName) {
   EXPECT_TRUE(runs_here(best_variant()));
 }
 
+TEST(Variants, AreThoseForProcessorsOfTheBuildsKind) {
+  std::vector<std::string_view> names;
+  for (const Variant* variant : variants()) names.push_back(name_of(*variant));
+#if defined(__x86_64__)
+  const std::vector<std::string_view> wanted = {"avx512", "avx2", "scalar"};
+#elif defined(__aarch64__)
+  const std::vector<std::string_view> wanted = {"neon", "scalar"};
+#else
+  const std::vector<std::string_view> wanted = {"scalar"};
+#endif
+  EXPECT_EQ(names, wanted);
+}
+
 }  // namespace
 }  // namespace amphora::kernels::testing

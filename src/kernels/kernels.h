@@ -2,8 +2,8 @@
 // results.
 //
 // Every operation has one fixed order of arithmetic, in which the result of a row never depends on the other
-// rows of the batch, on the number of threads or on the variant: scalar, AVX2 and AVX-512 give the same bits
-// (docs/numerics.md).
+// rows of the batch, on the number of threads or on the variant: scalar, AVX2, AVX-512 and NEON give the same
+// bits (docs/numerics.md).
 #pragma once
 
 #include <cstddef>
@@ -44,8 +44,9 @@ enum class Numerics : uint8_t { kFast, kExact };
 struct Variant;
 /// Fastest first; the scalar is last and runs everywhere.
 std::span<const Variant* const> variants();
-const Variant* find_variant(std::string_view name);  ///< "scalar", "avx2", "avx512"; null if unknown
-const Variant& best_variant();                       ///< the first that this processor runs
+/// "scalar", "avx2", "avx512" or "neon"; null if this build has none of that name.
+const Variant* find_variant(std::string_view name);
+const Variant& best_variant();  ///< the first that this processor runs
 std::string_view name_of(const Variant& variant);
 bool runs_here(const Variant& variant);
 

@@ -113,5 +113,8 @@ extern const Variant kScalar;
 #if defined(__x86_64__)
 extern const Variant kAvx2, kAvx512;
 #endif
+#if defined(__aarch64__)
+extern const Variant kNeon;
+#endif
 
 }  // namespace amphora::kernels
