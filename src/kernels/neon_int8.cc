@@ -13,6 +13,7 @@
 #include "kernels/unroll.h"
 // After the lanes:
 #include "kernels/body/halves.h"
+#include "kernels/neon_packed.h"
 
 namespace amphora::kernels::neon {
 namespace {
@@ -169,9 +170,6 @@ enum class PanelKind : uint8_t { kEightBit, kFourBit, kCoded };
 /// Half a tile, eight tokens in two vectors: so the sums of four rows, integer and float, stay in registers.
 constexpr size_t kHalfTokens = kTileTokens / 2, kVectors = kHalfTokens / 4;
 
-/// GCC would run one sum's dot products after the other, each waiting for the last.
-AMPHORA_INLINE void keep_order(int32x4_t& v) { asm volatile("" : "+w"(v)); }
-
 /// Adds the products of four columns, which lie in quarter kQuarter of the weights.
 template <size_t kQuarter>
 AMPHORA_INLINE void add_columns(const int8x16_t w[kTileRows], const int8_t* codes,
@@ -183,7 +181,7 @@ AMPHORA_INLINE void add_columns(const int8x16_t w[kTileRows], const int8_t* code
     AMPHORA_UNROLL
     for (size_t v = 0; v < kVectors; ++v) {
       products[r][v] = vdotq_laneq_s32(products[r][v], x[v], w[r], kQuarter);
-      keep_order(products[r][v]);
+      keep_in_order(products[r][v]);
     }
   }
 }
@@ -290,9 +288,8 @@ const Int8Kernels kInt8Kernels = {
     .least_tiled_tokens = 8,
     .multiply_row = [](const Matrix& weights, const Rows& rows, const Quantised& x, size_t token,
                        float* out) { multiply_far_rows(kFourRows, weights, rows, x, token, out); },
-    .multiply_tiles =
-        [](const Matrix& weights, const Rows& rows, const Quantised& x, float* out, size_t out_stride) {
-          multiply_by_tiles(kTiles, weights, rows, x, out, out_stride);
-        }};
+    .multiply_tiles = [](const Matrix& weights, const Rows& rows, const Quantised& x, float* out,
+                         size_t out_stride) { multiply_by_tiles(kTiles, weights, rows, x, out, out_stride); },
+    .packed = &kPackedKernels};
 
 }  // namespace amphora::kernels::neon

@@ -88,6 +88,15 @@ constexpr size_t bytes_of_step(PackedKind kind) {
   return scale_bytes_of_step(kind) + kChains * code_bytes_of_group(kind);
 }
 
+/// The planes of a code: at which byte of the group each begins and at which bit its value belongs.
+template <PackedKind kKind>
+struct Planes {
+  static constexpr size_t kBits = code_of(kKind).bits, kStep = code_of(kKind).step_shift;
+  static constexpr bool kNibble = (kBits & 4) != 0, kCrumb = (kBits & 2) != 0, kBit = (kBits & 1) != 0;
+  static constexpr size_t kCrumbPlane = kNibble ? 128 : 0, kBitPlane = kCrumbPlane + (kCrumb ? 64 : 0);
+  static constexpr size_t kCrumbTo = kStep + (kNibble ? 4 : 0), kBitTo = kCrumbTo + (kCrumb ? 2 : 0);
+};
+
 /// Some tokens of untiled activations, as a kernel reads them.
 struct PackedTokens {
   const int8_t* codes;  ///< of the first token; the next follow at `columns`

@@ -35,15 +35,6 @@ AMPHORA_INLINE __m256i take_bits(__m256i v) {
   return _mm256_and_si256(v, mask);
 }
 
-/// The planes of a code: at which byte of the group each begins and at which bit its value belongs.
-template <PackedKind kKind>
-struct Planes {
-  static constexpr size_t kBits = code_of(kKind).bits, kStep = code_of(kKind).step_shift;
-  static constexpr bool kNibble = (kBits & 4) != 0, kCrumb = (kBits & 2) != 0, kBit = (kBits & 1) != 0;
-  static constexpr size_t kCrumbPlane = kNibble ? 128 : 0, kBitPlane = kCrumbPlane + (kCrumb ? 64 : 0);
-  static constexpr size_t kCrumbTo = kStep + (kNibble ? 4 : 0), kBitTo = kCrumbTo + (kCrumb ? 2 : 0);
-};
-
 /// Codes times step of quad kQuad of eight rows, unsigned.
 template <PackedKind kKind, size_t kQuad>
 AMPHORA_INLINE __m256i load_codes(const std::byte* group) {
