@@ -139,8 +139,9 @@ AMPHORA_INLINE void add_group(const std::byte* step, const PackedTokens& x, size
   }
 }
 
-// The chains of all streams do not fit into registers, so the loops over streams and groups stay loops: their
-// code is a sixteenth and runs as fast.
+// The streams take turns group by group, so that the processor has requests of all of them in flight. Their
+// chains do not fit into registers; with several tokens the loop over streams stays a loop, since its code
+// would be as long as slow.
 template <PackedKind kKind, size_t kTokens>
 AMPHORA_TARGET void multiply_packed(const std::byte* const* blocks, size_t steps, const PackedTokens& x,
                                     float* out) {
@@ -148,11 +149,18 @@ AMPHORA_TARGET void multiply_packed(const std::byte* const* blocks, size_t steps
   for (auto& of_stream : chains)
     for (auto& of_token : of_stream)
       for (__m256& chain : of_token) chain = _mm256_setzero_ps();
-  for (size_t step = 0; step < steps; ++step) AMPHORA_NO_UNROLL
-  for (size_t s = 0; s < kStreams; ++s) {
-    const std::byte* const at = blocks[s] + step * bytes_of_step(kKind);
+  for (size_t step = 0; step < steps; ++step) {
+    const size_t at = step * bytes_of_step(kKind);
     AMPHORA_NO_UNROLL
-    for (size_t g = 0; g < kChains; ++g) add_group<kKind, kTokens>(at, x, step * kChains + g, chains[s]);
+    for (size_t group = step * kChains; group < (step + 1) * kChains; ++group) {
+      if constexpr (kTokens == 1) {
+        AMPHORA_UNROLL
+        for (size_t s = 0; s < kStreams; ++s) add_group<kKind, kTokens>(blocks[s] + at, x, group, chains[s]);
+      } else {
+        AMPHORA_NO_UNROLL
+        for (size_t s = 0; s < kStreams; ++s) add_group<kKind, kTokens>(blocks[s] + at, x, group, chains[s]);
+      }
+    }
   }
   for (size_t s = 0; s < kStreams; ++s)
     for (size_t t = 0; t < kTokens; ++t) {
