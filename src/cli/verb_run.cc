@@ -307,7 +307,7 @@ Action declare_run(CLI::App& app, const Globals& globals) {
                  "output, faster where the guesses are right")
       ->check(CLI::IsMember({"mtp", "ngram", "off"}))
       ->capture_default_str();
-  app.add_option("--drafts", arguments->drafts, "tokens guessed at a time (default: 2 for mtp, 8 for ngram)")
+  app.add_option("--drafts", arguments->drafts, "tokens guessed at a time (default: 2 for mtp, 7 for ngram)")
       ->check(CLI::Range(0u, kMostDrafts));
   app.add_flag("--ignore-eos", arguments->ignore_eos, "go on after the end-of-sequence token");
   app.add_option("--load-state", arguments->load_state,

@@ -9,7 +9,9 @@
 namespace amphora {
 namespace {
 
-constexpr uint32_t kMtpDrafts = 2, kNgramDrafts = 8;
+/// With the token before them, what the kernels take without a half empty tile.
+constexpr uint32_t kNgramDrafts = 7;
+constexpr uint32_t kMtpDrafts = 2;
 /// Ids that are looked up together, the longest run first.
 constexpr size_t kLongestRun = 4, kShortestRun = 2;
 /// Rounds after which they are judged; so many that were all wrong from the start are judged at once.

@@ -253,7 +253,7 @@ constexpr TileKernels kTiles = {
 }  // namespace
 
 const Int8Kernels kInt8Kernels = {
-    .least_tiled_tokens = 8,
+    .least_tiled_tokens = kMostUntiledTokens + 1,
     .multiply_row = [](const Matrix& weights, const Rows& rows, const Quantised& x, size_t token,
                        float* out) { multiply_far_rows(kFourRows, weights, rows, x, token, out); },
     .multiply_tiles =

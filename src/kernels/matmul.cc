@@ -119,7 +119,7 @@ std::vector<float> column_field(const Variant& variant, const Matrix& weights) {
 /// cache.
 size_t rows_per_piece(const Matrix& weights, size_t total_bytes, size_t tokens, size_t threads) {
   constexpr size_t kLeastBytes = 64 << 10, kMostBytes = 2 << 20, kRowsOfTiles = 32;
-  if (weights.rows == 0 || tokens >= 8) return kRowsOfTiles;
+  if (weights.rows == 0 || tokens > kMostUntiledTokens) return kRowsOfTiles;
   const size_t most = tokens == 1 ? kMostBytes : 4 * kLeastBytes;
   const size_t bytes = std::clamp((total_bytes + threads - 1) / threads, kLeastBytes, most);
   const size_t row_bytes = std::max<size_t>(1, weights.payload.size() / weights.rows);

@@ -11,6 +11,9 @@
 
 namespace amphora::kernels {
 
+/// Twice what the kernels of packed weights take: a tile of sixteen tokens would be half empty.
+inline constexpr size_t kMostUntiledTokens = 2 * kMostPackedTokens;
+
 /// Products of int8 activations with q8_row, q8_2f, q4_tiled, (if its rows are whole groups) q4_block, and
 /// matrices with coded rows.
 struct Int8Kernels {

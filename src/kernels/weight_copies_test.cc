@@ -40,7 +40,7 @@ TEST(WeightCopies, GiveTheBitsOfScalar) {
           const OwnedMatrix m = random_matrix(columns + rows, dtype, rows, columns);
           const auto copies = filled_copies(executor, m.matrix);
           ASSERT_TRUE(copies) << static_cast<int>(dtype);
-          for (const size_t tokens : Sizes{1, 2, 3, 4, 5, 7, 9}) {
+          for (const size_t tokens : Sizes{1, 2, 3, 4, 5, 7, 8, 9}) {
             const auto x = random_floats(tokens, tokens * columns);
             ASSERT_TRUE(same_bits(product_of_copies(executor, *copies, m.matrix, x, tokens),
                                   product({&pool, &scalar()}, m.matrix, x, tokens)))
