@@ -120,6 +120,19 @@ def busy_core():
         process.stdout.close()
 
 
+def others_busy():
+    """The share of the processors that others used during a second in which this program slept."""
+    def ticks():
+        with open("/proc/stat", encoding="ascii") as file:
+            user, nice, system, idle, waiting, *rest = map(int, file.readline().split()[1:9])
+        return user + nice + system + sum(rest), idle + waiting
+
+    busy, idle = ticks()
+    time.sleep(1)
+    busy_later, idle_later = ticks()
+    return (busy_later - busy) / max(1, busy_later - busy + idle_later - idle)
+
+
 def read_through(path):
     """Brings a file into the page cache."""
     buffer = bytearray(1 << 20)

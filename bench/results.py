@@ -4,6 +4,8 @@ import json
 import math
 import statistics
 
+DISTURBED = 0.1  # the share of the processors from which on a warning is printed
+
 
 class Target:
     """What a ratio should be: at least, at most, or within so much of 1."""
@@ -45,6 +47,13 @@ def figure(value):
 class Results:
     def __init__(self, rounds):
         self.rounds, self.rows, self.failures = rounds, [], []
+        self.others_busy = 0.0
+
+    def begin(self, others_busy):
+        """What other processes take of the machine goes with every row that follows."""
+        self.others_busy = others_busy
+        if others_busy > DISTURBED:
+            print(f"the next rows are disturbed: others keep {100 * others_busy:.0f} % of the processors busy", flush=True)
 
     def print_head(self):
         print(f"medians of {self.rounds} rounds, taken in turn; the ratio is the median of the rounds' ratios, then their range")
@@ -59,12 +68,14 @@ class Results:
         self.rows.append({
             "section": section, "name": name, "model": model, "threads": threads, "ours": statistics.median(ours),
             "reference": statistics.median(reference), "ratio": ratio, "range": [min(ratios), max(ratios)],
-            "target": str(target) if target else None, "met": target.is_met(ratio) if target else None, "note": note})
+            "target": str(target) if target else None, "met": target.is_met(ratio) if target else None, "note": note,
+            "others_busy": self.others_busy})
         self.print_row(self.rows[-1])
 
     def add_missing(self, section, name, model, threads, target, note):
         self.rows.append({"section": section, "name": name, "model": model, "threads": threads, "ours": None, "reference": None,
-                          "ratio": None, "range": None, "target": str(target), "met": None, "note": note})
+                          "ratio": None, "range": None, "target": str(target), "met": None, "note": note,
+                          "others_busy": self.others_busy})
         self.print_row(self.rows[-1])
 
     def fail(self, section, model, error):
@@ -89,6 +100,8 @@ class Results:
         for title, met in [("met", True), ("missed", False), ("not measured", None)]:
             found = names(met)
             print(f"\ntargets {title}: {len(found)}" + "".join(f"\n  {name}" for name in found))
+        if disturbed := sum(row["others_busy"] > DISTURBED for row in self.rows):
+            print(f"\nmeasured on a machine that was not idle: {disturbed} of {len(self.rows)} rows")
         if self.failures:
             print(f"\nfailed: {len(self.failures)}")
             for one in self.failures:

@@ -256,6 +256,7 @@ SECTIONS = {"decode": decode, "prefill": prefill, "types": types, "start": start
 
 
 def run_section(bench, section, model, measured, *arguments):
+    bench.results.begin(measure.others_busy())
     try:
         measured(bench, *arguments)
     except (Failed, OSError, subprocess.SubprocessError, ValueError) as error:
@@ -293,7 +294,10 @@ def main():
     if arguments.rounds < 1:
         parser.error("--rounds starts at 1")
 
-    doctor = run_json([arguments.amphora, "doctor", "--json"])
+    try:
+        doctor = run_json([arguments.amphora, "doctor", "--json"])
+    except (Failed, OSError) as error:
+        sys.exit(f"targets: {error}")
     about = {"date": datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds"), "processor": doctor["processor"],
              "kernels": doctor["kernels"], "amphora": doctor["version"], "peer": arguments.peer.resolve().parents[1].name}
     results = Results(arguments.rounds)

@@ -28,7 +28,10 @@ mkdir -p "$work"
 
 quantize() { # source, target, type: the target appears when it is whole
   [[ -f "$2" ]] && return
-  "$peer/llama-quantize" --allow-requantize "$1" "$2.part" "$3" >/dev/null 2>&1
+  if ! "$peer/llama-quantize" --allow-requantize "$1" "$2.part" "$3" >/dev/null 2>&1; then
+    printf 'targets: llama-quantize could not make %s\n' "$2" >&2
+    exit 1
+  fi
   mv "$2.part" "$2"
 }
 
