@@ -21,10 +21,10 @@ test:            ## everything that the tests need, then all tests (ASan and UBS
 	@scripts/setup.sh --tests
 	@scripts/test.sh
 
-bench: setup     ## the tables against llama.cpp (builds the peer in the cache folder) and against tokenizers
+bench: setup     ## every speed target, against llama.cpp (builds it in the cache folder) and against tokenizers
 	@scripts/setup.sh --developer
 	@cmake --preset release >/dev/null && cmake --build --preset release --target amphora
-	@bench/compare.sh
+	@bench/targets.sh
 	@bench/tokenizer.sh
 
 lint:            ## formatting and static analysis

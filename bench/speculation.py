@@ -104,18 +104,31 @@ def generate(arguments, model, prompt, speculation):
     return json.loads(done.stdout.splitlines()[-1])
 
 
-def compare(arguments, name, model, prompt, speculation):
+def compare(arguments, model, prompt, speculation):
+    """Runs with and without, in turn: tok/s of every round, how many were guessed and right, and whether all texts agree."""
     plain, guessed = [], []
     for _ in range(arguments.rounds):
         plain.append(generate(arguments, model, prompt, "off"))
         guessed.append(generate(arguments, model, prompt, speculation))
-        if plain[-1]["text"] != guessed[-1]["text"]:
-            sys.exit(f"speculation: {name}: the text differs with --speculative {speculation}")
-    a, b = (statistics.median(run["decode_tps"] for run in runs) for runs in (guessed, plain))
-    ratios = sorted(g["decode_tps"] / p["decode_tps"] for g, p in zip(guessed, plain))
-    last = guessed[-1]
-    print(f"{name:<44}{last['drafted']:>8}{last['accepted']:>9}{a:>10.1f}{b:>10.1f}{a / b:>7.2f}{ratios[0]:>8.2f} – {ratios[-1]:.2f}",
+    return {"guessed": [run["decode_tps"] for run in guessed], "plain": [run["decode_tps"] for run in plain],
+            "drafted": guessed[-1]["drafted"], "accepted": guessed[-1]["accepted"],
+            "same_text": len({run["text"] for run in plain + guessed}) == 1}
+
+
+def random_q8(arguments, work):
+    """The random model, converted."""
+    path = work / "random.cmf"
+    subprocess.run([arguments.amphora, "convert", random_model(work / "random"), "-o", path, "--quiet"], check=True)
+    return path
+
+
+def print_row(name, found):
+    a, b = statistics.median(found["guessed"]), statistics.median(found["plain"])
+    ratios = sorted(g / p for g, p in zip(found["guessed"], found["plain"]))
+    print(f"{name:<44}{found['drafted']:>8}{found['accepted']:>9}{a:>10.1f}{b:>10.1f}{a / b:>7.2f}{ratios[0]:>8.2f} – {ratios[-1]:.2f}",
           flush=True)
+    if not found["same_text"]:
+        sys.exit(f"speculation: {name}: the text differs between runs with and without")
 
 
 def main():
@@ -129,14 +142,13 @@ def main():
     print(f"{'what':<44}{'drafted':>8}{'accepted':>9}{'tok/s':>10}{'plain':>10}{'ratio':>7}   ratio of pairs   medians of {arguments.rounds}")
     with tempfile.TemporaryDirectory() as work:
         work = pathlib.Path(work)
-        compare(arguments, "trained predictor of a small model", trained(work / "trained"), PLAIN, "mtp")
-        random_q8 = work / "random.cmf"
-        subprocess.run([arguments.amphora, "convert", random_model(work / "random"), "-o", random_q8, "--quiet"], check=True)
-        compare(arguments, f"random predictor and model, {random_q8.stat().st_size / 1e6:.0f} MB", random_q8, PLAIN, "mtp")
+        print_row("trained predictor of a small model", compare(arguments, trained(work / "trained"), PLAIN, "mtp"))
+        wide = random_q8(arguments, work)
+        print_row(f"random predictor and model, {wide.stat().st_size / 1e6:.0f} MB", compare(arguments, wide, PLAIN, "mtp"))
     for model in arguments.models:
         name = pathlib.Path(model).stem
-        compare(arguments, f"{name}, n-gram, text that repeats", model, REPEATING, "ngram")
-        compare(arguments, f"{name}, n-gram, text that does not", model, PLAIN, "ngram")
+        print_row(f"{name}, n-gram, text that repeats", compare(arguments, model, REPEATING, "ngram"))
+        print_row(f"{name}, n-gram, text that does not", compare(arguments, model, PLAIN, "ngram"))
 
 
 if __name__ == "__main__":
