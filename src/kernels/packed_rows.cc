@@ -104,7 +104,7 @@ std::optional<PackedRows> PackedRows::plan(const Matrix& matrix) {
   }
   if (kind) {
     packed.append_run(*kind, matrix.rows);
-    if (kind == PackedKind::kBytes) packed.row_scales_.resize(matrix.rows);
+    if (kind == PackedKind::kBytes) packed.row_scales_.resize(packed.blocks_ * kBlockRows);
     return packed;
   }
   // Rows of vbit have widths of their own, which the payload begins with: rows of a width share blocks.
@@ -174,16 +174,19 @@ void PackedRows::multiply(const PackedKernels& kernels, size_t first, size_t las
 }
 
 void PackedRows::store(size_t block, const float* products, float* out) const {
-  if (order_.empty()) {
-    const size_t row = block * kBlockRows, count = std::min<size_t>(kBlockRows, matrix_.rows - row);
-    if (row_scales_.empty())
-      std::copy_n(products, count, out + row);
-    else
-      for (size_t lane = 0; lane < count; ++lane) out[row + lane] = products[lane] * row_scales_[row + lane];
+  const size_t first = block * kBlockRows;
+  if (!order_.empty()) {
+    for (size_t lane = 0; lane < kBlockRows; ++lane)
+      if (const size_t row = order_[first + lane]; row != matrix_.rows) out[row] = products[lane];
     return;
   }
+  float scaled[kBlockRows];
   for (size_t lane = 0; lane < kBlockRows; ++lane)
-    if (const size_t row = order_[block * kBlockRows + lane]; row != matrix_.rows) out[row] = products[lane];
+    scaled[lane] = row_scales_.empty() ? products[lane] : products[lane] * row_scales_[first + lane];
+  if (first + kBlockRows <= matrix_.rows)
+    std::memcpy(out + first, scaled, sizeof scaled);
+  else
+    std::memcpy(out + first, scaled, (matrix_.rows - first) * sizeof(float));
 }
 
 void PackedRows::multiply_run(const PackedKernels& kernels, const Run& run, size_t first, size_t last,

@@ -157,7 +157,7 @@ class PackedRows {
   size_t blocks_ = 0, bytes_ = 0;
   std::vector<Run> runs_;
   std::vector<uint32_t> order_;    ///< vbit: the row of each place, blocks · kBlockRows; empty: in order
-  std::vector<float> row_scales_;  ///< of kBytes
+  std::vector<float> row_scales_;  ///< of kBytes, for whole blocks
   std::byte* memory_ = nullptr;
 };
 
