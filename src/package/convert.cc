@@ -11,6 +11,7 @@
 #include "base/thread_pool.h"
 #include "formats/cmf/writer.h"
 #include "package/conversion_header.h"
+#include "package/encode_tensor.h"
 #include "package/pre_tokenizers.h"
 #include "package/tensor_values.h"
 #include "package/tokenizer_check.h"
@@ -27,7 +28,7 @@ namespace fs = std::filesystem;
 
 /// Bytes copied between two releases of the source's pages.
 constexpr uint64_t kPiece = uint64_t{1} << 20;
-/// Tensors are encoded side by side while their values in f32 fit here (or into the size of the largest one).
+/// Tensors are encoded side by side while their payloads fit here (or into the size of the largest one).
 constexpr uint64_t kBatchBytes = uint64_t{64} << 20;
 
 /// Of a pre-tokenizer that a message shows.
@@ -37,22 +38,6 @@ constexpr size_t kMaxShownBytes = 2000;
 
 /// A payload that was encoded, not yet written.
 using Payload = std::unique_ptr<std::byte[]>;
-
-Result<Payload> encode(const PlannedTensor& planned, quant::Encoder encoder) {
-  const PackageTensor& tensor = *planned.source;
-  const auto values = std::make_unique_for_overwrite<float[]>(tensor.elements());
-  const std::span<float> room(values.get(), tensor.elements());
-  AMPHORA_TRY(
-      package::read_pieces(tensor, room, package::kPieceElements, [](uint64_t, std::span<const float>) {}));
-  auto payload = std::make_unique_for_overwrite<std::byte[]>(planned.bytes);
-  const MutableBytes out(payload.get(), planned.bytes);
-  const quant::EncodeOptions options{
-      .encoder = encoder, .importance = planned.importance, .row_widths = planned.row_widths};
-  const quant::Codec& codec = *quant::find_codec(planned.dtype);
-  if (Status encoded = codec.encode(room, tensor.shape, options, out); !encoded)
-    return package::in_tensor(tensor, encoded.error());
-  return payload;
-}
 
 /// What encoding would have refused is refused in a copy too.
 Status check_stored(const PackageTensor& tensor) {
@@ -77,7 +62,7 @@ class Conversion {
         pool_(options.threads),
         progress_(progress) {
     for (const PlannedTensor& planned : report.tensors)
-      if (!planned.verbatim) batch_bytes_ = std::max(batch_bytes_, f32_bytes(planned));
+      if (!planned.verbatim) batch_bytes_ = std::max(batch_bytes_, working_bytes(planned));
   }
 
   Status run() {
@@ -89,7 +74,7 @@ class Conversion {
       }
       size_t end = next;
       for (uint64_t bytes = 0; end < tensors.size() && !tensors[end].verbatim; ++end) {
-        bytes += f32_bytes(tensors[end]);
+        bytes += working_bytes(tensors[end]);
         if (end != next && bytes > batch_bytes_) break;
       }
       AMPHORA_TRY(encode_batch(tensors.subspan(next, end - next)));
@@ -99,8 +84,10 @@ class Conversion {
   }
 
  private:
-  static uint64_t f32_bytes(const PlannedTensor& planned) {
-    return planned.source->elements() * sizeof(float);
+  /// Memory that encoding takes: the payload, and of a tensor in one slice its values in f32.
+  static uint64_t working_bytes(const PlannedTensor& planned) {
+    const bool whole = package::count_slices(planned) == 1;
+    return planned.bytes + (whole ? planned.source->elements() * sizeof(float) : 0);
   }
 
   Status copy(const PlannedTensor& planned) {
@@ -115,15 +102,35 @@ class Conversion {
     return {};
   }
 
-  /// One tensor is one job: which thread encodes it changes nothing, and the first fault in the package's
-  /// order is the one that is reported.
+  /// One slice of a tensor is one job: which thread encodes it changes nothing, and the first fault in the
+  /// package's order is the one that is reported.
   Status encode_batch(std::span<const PlannedTensor> batch) {
-    std::vector<Result<Payload>> payloads(batch.size());
-    pool_.run(batch.size(), [&](size_t job) { payloads[job] = encode(batch[job], encoder_); });
+    struct Job {
+      size_t tensor;
+      uint64_t slice;
+      Status status = {};
+    };
+    std::vector<Job> jobs;
+    std::vector<Payload> payloads;
     for (size_t i = 0; i < batch.size(); ++i) {
-      AMPHORA_ASSIGN(const Payload payload, std::move(payloads[i]));
-      if (batch[i].bytes != 0)
-        AMPHORA_TRY(output_.write(batch[i].source->name, Bytes(payload.get(), batch[i].bytes)));
+      payloads.push_back(std::make_unique_for_overwrite<std::byte[]>(batch[i].bytes));
+      for (uint64_t slice = 0; slice < package::count_slices(batch[i]); ++slice) jobs.push_back({i, slice});
+    }
+    const auto payload_of = [&](size_t tensor) {
+      return MutableBytes(payloads[tensor].get(), batch[tensor].bytes);
+    };
+    pool_.run(jobs.size(), [&](size_t at) {
+      Job& job = jobs[at];
+      job.status = package::encode_slice(batch[job.tensor], encoder_, job.slice, payload_of(job.tensor));
+    });
+    for (const Job& job : jobs) {
+      if (job.status) continue;
+      // The whole says at which index of the tensor the fault is.
+      AMPHORA_TRY(package::encode_whole(batch[job.tensor], encoder_, payload_of(job.tensor)));
+      return job.status;
+    }
+    for (size_t i = 0; i < batch.size(); ++i) {
+      if (batch[i].bytes != 0) AMPHORA_TRY(output_.write(batch[i].source->name, payload_of(i)));
       advance(batch[i]);
     }
     return {};

@@ -2,6 +2,7 @@
 // encode.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <optional>
 #include <span>
@@ -37,6 +38,8 @@ struct EncodeOptions {
   std::span<const uint8_t> row_widths = {};
 };
 
+using RowParts = std::array<uint64_t, 3>;
+
 /// One element type. Function members are null where this version cannot do the work (see can_decode,
 /// can_encode).
 struct Codec {
@@ -66,6 +69,10 @@ struct Codec {
   /// row-major.
   Status (*encode)(std::span<const float> values, Shape shape, const EncodeOptions& options,
                    MutableBytes out) = nullptr;
+  /// Of matrices whose rows are encoded independently of each other: the bytes of a row in each part of the
+  /// payload, the parts in their order, 0 for no part. So rows [a, b) encoded as a matrix of their own are,
+  /// part by part, what the whole holds. Null, or empty for a number of columns: rows depend on each other.
+  std::optional<RowParts> (*row_parts)(uint64_t columns) = nullptr;
   bool has_search = false;  ///< whether Encoder::kSearch differs from Encoder::kPlain
 
   bool can_decode() const { return decode != nullptr; }

@@ -26,12 +26,14 @@ Status encode(std::span<const float> values, Shape, const EncodeOptions&, Mutabl
 
 }  // namespace
 
-const Codec kF16Codec{.dtype = DType::kF16,
-                      .name = "f16",
-                      .cli_name = "f16",
-                      .check_place = place_anywhere,
-                      .payload_bytes = payload_bytes,
-                      .decode = decode,
-                      .encode = encode};
+const Codec kF16Codec{
+    .dtype = DType::kF16,
+    .name = "f16",
+    .cli_name = "f16",
+    .check_place = place_anywhere,
+    .payload_bytes = payload_bytes,
+    .decode = decode,
+    .encode = encode,
+    .row_parts = [](uint64_t columns) -> std::optional<RowParts> { return RowParts{2 * columns}; }};
 
 }  // namespace amphora::quant

@@ -25,12 +25,14 @@ Status encode(std::span<const float> values, Shape, const EncodeOptions&, Mutabl
 
 }  // namespace
 
-const Codec kF32Codec{.dtype = DType::kF32,
-                      .name = "f32",
-                      .cli_name = "f32",
-                      .check_place = place_anywhere,
-                      .payload_bytes = payload_bytes,
-                      .decode = decode,
-                      .encode = encode};
+const Codec kF32Codec{
+    .dtype = DType::kF32,
+    .name = "f32",
+    .cli_name = "f32",
+    .check_place = place_anywhere,
+    .payload_bytes = payload_bytes,
+    .decode = decode,
+    .encode = encode,
+    .row_parts = [](uint64_t columns) -> std::optional<RowParts> { return RowParts{4 * columns}; }};
 
 }  // namespace amphora::quant

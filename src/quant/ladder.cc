@@ -137,6 +137,12 @@ LadderLayout::LadderLayout(Shape shape, uint64_t bytes_of_group)
       parameters(rows * groups * group_bytes),
       codes(parameters + kParameterBytes * rows) {}
 
+std::optional<RowParts> ladder_row_parts(uint64_t columns, uint64_t bytes_of_group) {
+  const std::array<uint64_t, 2> row = {1, columns};
+  const LadderLayout layout(row, bytes_of_group);
+  return RowParts{layout.groups * layout.group_bytes, kParameterBytes, layout.code_bytes};
+}
+
 std::array<float, kRungs> ladder_of_row(Bytes payload, const LadderLayout& layout, uint64_t row) {
   const uint64_t at = layout.parameters_offset(row);
   return ladder(half_at(payload, at), half_at(payload, at + 2));

@@ -54,6 +54,9 @@ struct LadderLayout {
   uint64_t parameters, codes;        ///< offsets of the second and third part
 };
 
+/// Codec::row_parts of the types with a ladder.
+std::optional<RowParts> ladder_row_parts(uint64_t columns, uint64_t bytes_of_group);
+
 /// The ladder of a row of a payload.
 std::array<float, kRungs> ladder_of_row(Bytes payload, const LadderLayout& layout, uint64_t row);
 /// The code of a group in the codes of its row.

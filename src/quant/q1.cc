@@ -29,6 +29,9 @@ const Codec kQ1Codec{.dtype = DType::kQ1,
                      .payload_bytes = payload_bytes,
                      .check_payload = check_payload,
                      .decode = decode,
-                     .encode = encode};
+                     .encode = encode,
+                     .row_parts = [](uint64_t columns) -> std::optional<RowParts> {
+                       return RowParts{columns / kGroup * kQ1TileBytes};
+                     }};
 
 }  // namespace amphora::quant

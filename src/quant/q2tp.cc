@@ -73,6 +73,7 @@ const Codec kQ2TPCodec{.dtype = DType::kQ2TP,
                        .payload_bytes = payload_bytes,
                        .check_payload = check_payload,
                        .decode = decode,
-                       .encode = encode};
+                       .encode = encode,
+                       .row_parts = [](uint64_t columns) { return ladder_row_parts(columns, kGroupBytes); }};
 
 }  // namespace amphora::quant

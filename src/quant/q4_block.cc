@@ -63,6 +63,10 @@ const Codec kQ4BlockCodec{.dtype = DType::kQ4Block,
                           .check_payload = check_payload,
                           .decode = decode,
                           .encode = encode,
+                          .row_parts = [](uint64_t columns) -> std::optional<RowParts> {
+                            if (columns % kGroup != 0) return std::nullopt;  // groups cross from row to row
+                            return RowParts{columns / kGroup * kNibbleBytes, columns / kGroup * 2};
+                          },
                           .has_search = true};
 
 }  // namespace amphora::quant

@@ -54,6 +54,9 @@ const Codec kQ4TiledCodec{.dtype = DType::kQ4Tiled,
                           .check_payload = check_payload,
                           .decode = decode,
                           .encode = encode,
+                          .row_parts = [](uint64_t columns) -> std::optional<RowParts> {
+                            return RowParts{columns / kGroup * kTileBytes};
+                          },
                           .has_search = true};
 
 }  // namespace amphora::quant

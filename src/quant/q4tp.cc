@@ -55,6 +55,7 @@ const Codec kQ4TPCodec{.dtype = DType::kQ4TP,
                        .check_payload = check_payload,
                        .decode = decode,
                        .encode = encode,
+                       .row_parts = [](uint64_t columns) { return ladder_row_parts(columns, kNibbleBytes); },
                        .has_search = true};
 
 }  // namespace amphora::quant

@@ -50,13 +50,15 @@ Status encode(std::span<const float> values, Shape shape, const EncodeOptions&, 
 
 }  // namespace
 
-const Codec kQ8RowCodec{.dtype = DType::kQ8Row,
-                        .name = "q8_row",
-                        .cli_name = "q8",
-                        .check_place = place_matrix,
-                        .payload_bytes = payload_bytes,
-                        .check_payload = check_payload,
-                        .decode = decode,
-                        .encode = encode};
+const Codec kQ8RowCodec{
+    .dtype = DType::kQ8Row,
+    .name = "q8_row",
+    .cli_name = "q8",
+    .check_place = place_matrix,
+    .payload_bytes = payload_bytes,
+    .check_payload = check_payload,
+    .decode = decode,
+    .encode = encode,
+    .row_parts = [](uint64_t columns) -> std::optional<RowParts> { return RowParts{columns, 2}; }};
 
 }  // namespace amphora::quant
