@@ -11,6 +11,7 @@ import tempfile
 import time
 
 POLL_SECONDS = 0.005
+DEPTH = 128  # tokens of context before those whose decoding is timed
 BUSY_LOOP = """
 import os, sys
 print(flush=True)
@@ -66,7 +67,7 @@ def in_turn(rounds, tasks):
 
 def our_speed(amphora, model, threads, kind, tokens, *options):
     """The row of `amphora bench` for decoding or prefilling `tokens`."""
-    lengths = ["--prompt", tokens, "--gen", 0] if kind == "prefill" else ["--prompt", 16, "--gen", tokens]
+    lengths = ["--prompt", tokens, "--gen", 0] if kind == "prefill" else ["--prompt", 16, "--depth", DEPTH, "--gen", tokens]
     rows = run_json([amphora, "bench", model, "--json", "--repeat", 1, "--threads", threads, *lengths, *options])
     for row in rows:
         if row["kind"] == kind and row["n"] == tokens:
@@ -76,7 +77,7 @@ def our_speed(amphora, model, threads, kind, tokens, *options):
 
 def peer_speed(peer, model, threads, kind, tokens):
     """The same of llama-bench; only tps_median is there."""
-    lengths = ["-p", tokens, "-n", 0] if kind == "prefill" else ["-p", 0, "-n", tokens]
+    lengths = ["-p", tokens, "-n", 0] if kind == "prefill" else ["-p", 0, "-d", DEPTH, "-n", tokens]
     rows = run_json([peer / "llama-bench", "-m", model, "-o", "json", "-r", 1, "-t", threads, *lengths])
     return {"tps_median": rows[0]["avg_ts"]}
 

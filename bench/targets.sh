@@ -40,11 +40,11 @@ for model in ${models//,/ }; do
   f16="$work/$model-f16.gguf"
   quantize "$source" "$f16" F16
   for type in Q8_0 Q4_0; do quantize "$f16" "$work/$model-$type.gguf" "$type"; done
-  # Below 8 bits our conversion keeps embedding and head at 8 bits by itself, as the peer's Q4_0 does.
+  # With the encoder that users get: it decides the quality, not the speed. Below 8 bits our conversion keeps embedding and head at 8 bits by itself, as the peer's Q4_0 does.
   for type in q8 q4t q4 q4tp q1 q1t q8_2f vbit:4.5 f16 bf16; do
     file="$work/$model-${type/:/}.cmf"
     if [[ ! -f "$file" || "$amphora" -nt "$file" ]]; then
-      "$amphora" convert "$f16" -o "$file" --quant "$type" --encoder plain --quiet
+      "$amphora" convert "$f16" -o "$file" --quant "$type" --quiet
     fi
   done
 done

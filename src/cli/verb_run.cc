@@ -138,12 +138,12 @@ void print_statistics(const Runner& runner, const GenerateResult& result, double
   print_error(fmt::format(
       "prompt {} tokens{} at {:.1f} tok/s · {} tokens at {:.1f} tok/s · first token after {:.0f} ms · peak "
       "RSS {} "
-      "(weights mapped {}, copied {}, cache {}) · {} threads, {} kernels · seed {}{}\n",
+      "(weights mapped {}, copied {}, cache {}, scratch {}) · {} threads, {} kernels · seed {}{}\n",
       result.prompt_tokens, result.cached_tokens > 0 ? fmt::format(" ({} kept)", result.cached_tokens) : "",
       result.prefill_tokens_per_second(), result.ids.size(), result.decode_tokens_per_second(),
       first_token_seconds * 1e3, human_bytes(peak_resident_bytes()), human_bytes(memory.weights_mapped),
-      human_bytes(memory.weights_copied), human_bytes(memory.kv_used), runner.loaded.session->threads(),
-      runner.loaded.session->kernels(), runner.options.sampling.seed,
+      human_bytes(memory.weights_copied), human_bytes(memory.kv_used), human_bytes(memory.scratch),
+      runner.loaded.session->threads(), runner.loaded.session->kernels(), runner.options.sampling.seed,
       runner.options.speculation.drafter == Drafter::kNone
           ? ""
           : fmt::format(" · {} of {} guesses right", result.accepted, result.drafted)));

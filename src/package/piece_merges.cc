@@ -2,7 +2,11 @@
 #include "package/piece_merges.h"
 
 #include <algorithm>
+#include <span>
 #include <tuple>
+#include <utility>
+
+#include "base/thread_pool.h"
 
 namespace amphora::package {
 namespace {
@@ -25,16 +29,14 @@ bool comes_before(const Candidate& a, const Candidate& b) {
          std::tuple(-b.score, -int64_t{b.left_characters}, -int64_t{b.right_characters}, b.rank);
 }
 
-}  // namespace
-
-std::vector<Merge> merges_of_pieces(const std::vector<Piece>& pieces,
-                                    const std::unordered_map<std::string_view, uint32_t>& ids) {
+/// The candidates of some pieces, those of a piece by the ids of their parts; ranks are not set.
+std::vector<Candidate> candidates_of(std::span<const Piece> pieces,
+                                     const std::unordered_map<std::string_view, uint32_t>& ids) {
   std::vector<Candidate> candidates;
-  std::vector<Candidate> of_piece;
   for (const Piece& piece : pieces) {
     if (!piece.merges) continue;
     const uint32_t characters = characters_of(piece.text);
-    of_piece.clear();
+    const auto first = static_cast<ptrdiff_t>(candidates.size());
     uint32_t left_characters = 0;
     for (size_t cut = 1; cut < piece.text.size(); ++cut) {
       if (!starts_character(piece.text[cut])) continue;
@@ -43,16 +45,33 @@ std::vector<Merge> merges_of_pieces(const std::vector<Piece>& pieces,
       if (left == ids.end()) continue;
       const auto right = ids.find(piece.text.substr(cut));
       if (right == ids.end()) continue;
-      of_piece.push_back(
+      candidates.push_back(
           {{left->second, right->second}, piece.score, left_characters, characters - left_characters, 0});
     }
-    std::ranges::sort(of_piece, {},
-                      [](const Candidate& c) { return std::pair(c.merge.left, c.merge.right); });
-    for (Candidate& candidate : of_piece) {
-      candidate.rank = static_cast<uint32_t>(candidates.size());
-      candidates.push_back(candidate);
-    }
+    std::sort(candidates.begin() + first, candidates.end(), [](const Candidate& a, const Candidate& b) {
+      return std::pair(a.merge.left, a.merge.right) < std::pair(b.merge.left, b.merge.right);
+    });
   }
+  return candidates;
+}
+
+}  // namespace
+
+std::vector<Merge> merges_of_pieces(const std::vector<Piece>& pieces,
+                                    const std::unordered_map<std::string_view, uint32_t>& ids) {
+  // A quarter of a million pieces is more than a million look-ups, most of them in memory: side by side.
+  constexpr size_t kPiecesTogether = 4096;
+  const size_t parts = (pieces.size() + kPiecesTogether - 1) / kPiecesTogether;
+  std::vector<std::vector<Candidate>> of_part(parts);
+  ThreadPool pool(std::min(available_threads(), std::max<size_t>(1, parts)));
+  pool.run(parts, [&](size_t part) {
+    const auto rest = std::span(pieces).subspan(part * kPiecesTogether);
+    of_part[part] = candidates_of(rest.first(std::min(kPiecesTogether, rest.size())), ids);
+  });
+  std::vector<Candidate> candidates;
+  for (const std::vector<Candidate>& part : of_part)
+    candidates.insert(candidates.end(), part.begin(), part.end());
+  for (size_t i = 0; i < candidates.size(); ++i) candidates[i].rank = static_cast<uint32_t>(i);
   std::ranges::sort(candidates, comes_before);
   std::vector<Merge> merges;
   merges.reserve(candidates.size());
