@@ -42,8 +42,10 @@ uint64_t WeightCopies::bytes_for(std::span<const Matrix* const> matrices) {
   return bytes;
 }
 
-std::unique_ptr<WeightCopies> WeightCopies::create(std::span<const Matrix* const> matrices) {
+std::unique_ptr<WeightCopies> WeightCopies::create(std::span<const Matrix* const> matrices,
+                                                   std::function<void(Bytes)> release) {
   std::unique_ptr<WeightCopies> copies(new WeightCopies);
+  copies->release_ = std::move(release);
   std::vector<Copy*> in_order;
   uint64_t bytes = 0;
   for (const Matrix* matrix : matrices) {
@@ -52,7 +54,7 @@ std::unique_ptr<WeightCopies> WeightCopies::create(std::span<const Matrix* const
     std::optional<Form> form = form_of(*matrix);
     if (!form) continue;
     const size_t size = bytes_of(*form);
-    auto copy = std::make_unique<Copy>(*std::move(form), payload, size);
+    auto copy = std::make_unique<Copy>(*std::move(form), matrix->payload, size);
     in_order.push_back(copy.get());
     copies->by_payload_.emplace(payload, std::move(copy));
     bytes += size;
@@ -73,22 +75,27 @@ std::unique_ptr<WeightCopies> WeightCopies::create(std::span<const Matrix* const
   return copies;
 }
 
-void WeightCopies::fill(Copy& copy, ThreadPool& pool) {
+void WeightCopies::fill(Copy& copy, ThreadPool& pool) const {
   constexpr size_t kPieces = 64;
-  if (auto* packed = std::get_if<PackedRows>(&copy.form)) {
-    const size_t step = (packed->blocks() + kPieces - 1) / kPieces;
-    pool.run(kPieces, [&](size_t piece) {
-      packed->fill(std::min(packed->blocks(), piece * step), std::min(packed->blocks(), (piece + 1) * step));
-    });
-    return;
-  }
-  const Bytes payload = std::get<Matrix>(copy.form).payload;
-  auto* const to = const_cast<std::byte*>(payload.data());
-  const size_t step = (payload.size() + kPieces - 1) / kPieces;
+  auto* const packed = std::get_if<PackedRows>(&copy.form);
+  // Bytes, or blocks of rows, of which a piece's part lies in about the same part of the payload.
+  const size_t count = packed ? packed->blocks() : copy.from.size();
+  const auto part = [](size_t whole, size_t piece) {
+    return whole / kPieces * piece + whole % kPieces * piece / kPieces;
+  };
   pool.run(kPieces, [&](size_t piece) {
-    const size_t first = std::min(payload.size(), piece * step);
-    std::memcpy(to + first, copy.from + first, std::min(payload.size() - first, step));
+    const size_t first = part(count, piece), last = part(count, piece + 1);
+    if (packed) {
+      packed->fill(first, last);
+    } else {
+      auto* const to = const_cast<std::byte*>(std::get<Matrix>(copy.form).payload.data());
+      std::memcpy(to + first, copy.from.data() + first, last - first);
+    }
+    const size_t from = part(copy.from.size(), piece), to = part(copy.from.size(), piece + 1);
+    if (release_) release_(copy.from.subspan(from, to - from));
   });
+  // A page that is read brings its neighbours with it, those of parts that were released before too.
+  if (release_) release_(copy.from);
 }
 
 bool WeightCopies::fill(ThreadPool& pool, uint64_t budget) {

@@ -3,6 +3,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <span>
@@ -22,7 +23,9 @@ class WeightCopies {
  public:
   /// Copies of matrices whose payloads outlive it; matrices with one payload share a copy. Memory is reserved
   /// and not touched yet. Null if there is none, or nothing to copy.
-  static std::unique_ptr<WeightCopies> create(std::span<const Matrix* const> matrices);
+  /// `release`, if there is one, is told of parts of payloads that have been copied, from several threads.
+  static std::unique_ptr<WeightCopies> create(std::span<const Matrix* const> matrices,
+                                              std::function<void(Bytes)> release = {});
   /// What create() would reserve.
   static uint64_t bytes_for(std::span<const Matrix* const> matrices);
 
@@ -40,16 +43,17 @@ class WeightCopies {
   enum class State : uint8_t { kUnused, kWanted, kFilled };
   struct Copy {
     std::variant<PackedRows, Matrix> form;  ///< Matrix: with the copied payload
-    const std::byte* from;                  ///< the payload that was copied
+    Bytes from;                             ///< the payload that is copied
     size_t bytes;
     mutable std::atomic<State> state = State::kUnused;
   };
 
   WeightCopies() = default;
   const Copy* find(const Matrix& matrix) const;
-  static void fill(Copy& copy, ThreadPool& pool);
+  void fill(Copy& copy, ThreadPool& pool) const;
 
   HugeBuffer memory_;
+  std::function<void(Bytes)> release_;
   std::unordered_map<const std::byte*, std::unique_ptr<Copy>> by_payload_;
   std::mutex filling_;
   std::atomic<uint64_t> filled_bytes_ = 0;

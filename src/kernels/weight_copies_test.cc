@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <mutex>
 
 #include "kernels/testing/support.h"
 
@@ -153,6 +154,25 @@ TEST(WeightCopies, AreReadInsteadOfThePayload) {
       EXPECT_TRUE(
           same_bits(product_of_copies(executor, *copies, guarded, x, 1), product(executor, m.matrix, x, 1)));
     }
+}
+
+TEST(WeightCopies, TellWhichPartsOfPayloadsAreCopied) {
+  ThreadPool pool(2);
+  for (const DType dtype : {DType::kF16, DType::kQ4Tiled}) {
+    const OwnedMatrix m = random_matrix(3, dtype, 1000, 96);
+    const Matrix* const matrices[] = {&m.matrix};
+    std::mutex mutex;
+    std::vector<int> told(m.matrix.payload.size());
+    const auto copies = WeightCopies::create(matrices, [&](Bytes part) {
+      const std::unique_lock lock(mutex);
+      const auto first = part.data() - m.matrix.payload.data();
+      for (size_t i = 0; i < part.size(); ++i) ++told[static_cast<size_t>(first) + i];
+    });
+    const auto x = random_floats(1, 96);
+    (void)product_of_copies({&pool, &best_variant()}, *copies, m.matrix, x, 1);
+    EXPECT_TRUE(copies->fill(pool, kNoLimit));
+    EXPECT_EQ(std::ranges::count(told, 2), std::ssize(told));  // in parts, then as a whole
+  }
 }
 
 TEST(WeightCopies, DoNotServeSomeRowsOrExactNumerics) {

@@ -2,9 +2,11 @@
 #include "amphora/model.h"
 
 #include <algorithm>
+#include <functional>
 #include <string>
 
 #include "base/memory.h"
+#include "base/page_advice.h"
 #include "kernels/kernels.h"
 #include "kernels/weight_copies.h"
 #include "model/plan.h"
@@ -110,6 +112,12 @@ uint64_t idle_expert_bytes(const model::LayerPlan& layer) {
 
 namespace {
 
+bool lies_within(Bytes part, Bytes whole) {
+  const std::less_equal<const std::byte*> not_after;
+  return !whole.empty() && not_after(whole.data(), part.data()) &&
+         not_after(part.data() + part.size(), whole.data() + whole.size());
+}
+
 /// The matrices that every token reads: all but the experts and the table of embeddings, unless it is the
 /// head.
 std::vector<const kernels::Matrix*> dense_matrices(const model::Plan& plan) {
@@ -145,7 +153,11 @@ kernels::WeightCopies* Model::weight_copies() const {
     const uint64_t wanted = std::max(mapped_bytes(), kernels::WeightCopies::bytes_for(matrices));
     const std::optional<uint64_t> available = available_memory();
     if (!available || *available / 3 * 2 < wanted) return;
-    copies_ = kernels::WeightCopies::create(matrices);
+    // Of what is copied, the file's pages need not stay with this process too.
+    copies_ = kernels::WeightCopies::create(matrices, [package = package_](Bytes payload) {
+      for (const PackageTensor& tensor : package->tensors)
+        if (lies_within(payload, tensor.mapped)) return release_pages(payload);
+    });
   });
   return copies_.get();
 }
