@@ -20,9 +20,6 @@ namespace {
 
 constexpr size_t kBlock = kChains * kGroup;  // columns of a step
 
-AMPHORA_INLINE __m256i load_32_bytes(const void* from) {
-  return _mm256_loadu_si256(static_cast<const __m256i*>(from));
-}
 /// Dwords 2 and 3 of a, then 0 and 1 of b, per 128-bit half.
 AMPHORA_INLINE __m256i cross(__m256i a, __m256i b) {
   return as_integers(_mm256_shuffle_ps(as_floats(a), as_floats(b), _MM_SHUFFLE(1, 0, 3, 2)));
@@ -229,9 +226,6 @@ constexpr FourRowKernels kFourRows = {.q8 = multiply_q8_rows,
 /// and an offset per row.
 enum class PanelKind : uint8_t { kEightBit, kFourBit, kCoded };
 
-/// GCC would turn a chain of integer additions into a tree, compute all products first and spill them.
-AMPHORA_INLINE void keep_order(__m256i& v) { asm("" : "+x"(v)); }
-
 /// The integer products of one group, rows by tokens.
 template <PanelKind kKind>
 AMPHORA_INLINE void group_products(const uint8_t* const rows[kTileRows], const int8_t* codes,
@@ -255,7 +249,7 @@ AMPHORA_INLINE void group_products(const uint8_t* const rows[kTileRows], const i
           const __m256i words = _mm256_maddubs_epi16(_mm256_abs_epi8(w), _mm256_sign_epi8(x[v], w));
           products[r][v] = _mm256_add_epi32(products[r][v], _mm256_madd_epi16(words, ones));
         }
-        keep_order(products[r][v]);
+        keep_in_order(products[r][v]);
       }
     }
   }

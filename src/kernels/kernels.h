@@ -61,6 +61,10 @@ struct Executor {
   const WeightCopies* copies = nullptr;
 };
 
+/// Whether weights of this type are floats that products read as they are.
+constexpr bool is_dense(DType dtype) {
+  return dtype == DType::kF32 || dtype == DType::kF16 || dtype == DType::kBF16;
+}
 /// Whether matmul can read this dtype directly.
 bool supports(DType dtype);
 

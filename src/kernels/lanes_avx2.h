@@ -47,6 +47,9 @@ AMPHORA_INLINE void store_first(float* to, Lanes a, size_t count) {
   if (count > 8) _mm256_maskstore_ps(to + 8, mask_of(count, 8), a.high);
 }
 
+AMPHORA_INLINE __m256i load_32_bytes(const void* from) {
+  return _mm256_loadu_si256(static_cast<const __m256i*>(from));
+}
 AMPHORA_INLINE __m128i load_16_bytes(const void* from) {
   return _mm_loadu_si128(static_cast<const __m128i*>(from));
 }

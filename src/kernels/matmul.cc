@@ -14,8 +14,6 @@ namespace {
 /// kDecoded: rows are decoded to f32 by their codec first, then as f32 weights.
 enum class Path : uint8_t { kInt8, kDense, kDecoded, kExact };
 
-bool is_dense(DType dtype) { return dtype == DType::kF32 || dtype == DType::kF16 || dtype == DType::kBF16; }
-
 /// Whether the int8 kernels read the payload as it is.
 bool has_kernels_of_its_own(const Matrix& weights) {
   switch (weights.dtype) {

@@ -4,7 +4,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <utility>
 
 #include "kernels/lanes_neon.h"
 #include "kernels/packed_rows.h"
@@ -12,8 +11,6 @@
 
 namespace amphora::kernels::neon {
 
-/// Four neighbouring columns of a row.
-inline constexpr size_t kQuads = kGroup / 4;
 /// Registers of a block: rows 0 … 3 and 4 … 7.
 inline constexpr size_t kHalves = kBlockRows / 4;
 
@@ -122,13 +119,7 @@ AMPHORA_TARGET void multiply_packed(const std::byte* const* blocks, size_t steps
       }
 }
 
-template <size_t... kKinds>
-constexpr PackedKernels make_packed_kernels(std::index_sequence<kKinds...>) {
-  return {{{multiply_packed<static_cast<PackedKind>(kKinds), 1>,
-            multiply_packed<static_cast<PackedKind>(kKinds), 2>,
-            multiply_packed<static_cast<PackedKind>(kKinds), 4>}...}};
-}
-
-inline constexpr PackedKernels kPackedKernels = make_packed_kernels(std::make_index_sequence<kPackedKinds>());
+inline constexpr PackedKernels kPackedKernels = make_packed_kernels(
+    []<PackedKind kKind, size_t kTokens>() -> PackedKernel { return multiply_packed<kKind, kTokens>; });
 
 }  // namespace amphora::kernels::neon

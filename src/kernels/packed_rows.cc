@@ -7,15 +7,15 @@
 
 #include "base/byte_reader.h"
 #include "base/byte_writer.h"
+#include "base/checked.h"
 #include "base/half.h"
 
 namespace amphora::kernels {
 namespace {
 
-constexpr size_t kQuads = kGroup / 4;  // of a group: four neighbouring columns of a row
 constexpr uint32_t kEveryByte = 0x01010101;
 
-size_t groups_of(size_t columns) { return (columns + kGroup - 1) / kGroup; }
+size_t groups_of(size_t columns) { return divide_rounding_up(columns, kGroup); }
 
 std::optional<PackedKind> kind_of(DType dtype) {
   switch (dtype) {
@@ -66,12 +66,12 @@ void pack_codes(PackedCode code, const int8_t* codes, size_t row, std::byte* gro
     if ((code.bits & 4) != 0) {
       add_to_dword(group, plane, 8 * (i % 4) + row, (quad & 15 * kEveryByte) << 4 * (i / 4));
       quad = quad >> 4 & 15 * kEveryByte;
-      plane += 128;
+      plane += kNibblePlaneBytes;
     }
     if ((code.bits & 2) != 0) {
       add_to_dword(group, plane, 8 * (i % 2) + row, (quad & 3 * kEveryByte) << 2 * (i / 2));
       quad = quad >> 2 & 63 * kEveryByte;
-      plane += 64;
+      plane += kCrumbPlaneBytes;
     }
     if ((code.bits & 1) != 0) add_to_dword(group, plane, row, (quad & kEveryByte) << i);
   }
@@ -89,7 +89,7 @@ void pack_scale(PackedScales scales, float scale, size_t group, size_t row, std:
 }  // namespace
 
 PackedRows::PackedRows(const Matrix& matrix)
-    : matrix_(matrix), steps_((groups_of(matrix.columns) + kChains - 1) / kChains) {}
+    : matrix_(matrix), steps_(divide_rounding_up(groups_of(matrix.columns), kChains)) {}
 
 std::optional<PackedRows> PackedRows::plan(const Matrix& matrix) {
   PackedRows packed(matrix);
@@ -121,7 +121,7 @@ std::optional<PackedRows> PackedRows::plan(const Matrix& matrix) {
 }
 
 void PackedRows::append_run(PackedKind kind, size_t rows) {
-  const size_t blocks = (rows + kBlockRows - 1) / kBlockRows;
+  const size_t blocks = divide_rounding_up(rows, kBlockRows);
   runs_.push_back({kind, blocks_, blocks_ + blocks, bytes_});
   blocks_ += blocks;
   bytes_ += blocks * bytes_of_block(kind);
@@ -191,7 +191,7 @@ void PackedRows::store(size_t block, const float* products, float* out) const {
 
 void PackedRows::multiply_run(const PackedKernels& kernels, const Run& run, size_t first, size_t last,
                               const Quantised& x, float* out, size_t out_stride) const {
-  const size_t quarter = (last - first + kStreams - 1) / kStreams, block_bytes = bytes_of_block(run.kind);
+  const size_t quarter = divide_rounding_up(last - first, kStreams), block_bytes = bytes_of_block(run.kind);
   const std::byte* const from = memory_ + run.offset;
   float products[kStreams * kMostPackedTokens * kBlockRows];
   for (size_t i = 0; i < quarter; ++i) {

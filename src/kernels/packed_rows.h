@@ -8,6 +8,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "kernels/activations.h"
@@ -19,6 +20,8 @@ namespace amphora::kernels {
 inline constexpr size_t kBlockRows = 8;
 /// Blocks that a kernel reads at once, each from its own quarter (see FarRows).
 inline constexpr size_t kStreams = 4;
+/// Of a group: four neighbouring columns of a row, a dword of codes.
+inline constexpr size_t kQuads = kGroup / 4;
 /// Tokens that a kernel takes at most.
 inline constexpr size_t kMostPackedTokens = 4;
 
@@ -84,6 +87,8 @@ constexpr size_t scale_bytes_of_step(PackedKind kind) {
 ///   crumbs   in dword 8·(i mod 2) + row, bits 2·(i / 2),
 ///   bits     in dword row, bit i.
 constexpr size_t code_bytes_of_group(PackedKind kind) { return code_of(kind).bits * kGroup / 8 * kBlockRows; }
+inline constexpr size_t kNibblePlaneBytes = kGroup / 2 * kBlockRows,
+                        kCrumbPlaneBytes = kGroup / 4 * kBlockRows;
 constexpr size_t bytes_of_step(PackedKind kind) {
   return scale_bytes_of_step(kind) + kChains * code_bytes_of_group(kind);
 }
@@ -93,7 +98,8 @@ template <PackedKind kKind>
 struct Planes {
   static constexpr size_t kBits = code_of(kKind).bits, kStep = code_of(kKind).step_shift;
   static constexpr bool kNibble = (kBits & 4) != 0, kCrumb = (kBits & 2) != 0, kBit = (kBits & 1) != 0;
-  static constexpr size_t kCrumbPlane = kNibble ? 128 : 0, kBitPlane = kCrumbPlane + (kCrumb ? 64 : 0);
+  static constexpr size_t kCrumbPlane = kNibble ? kNibblePlaneBytes : 0;
+  static constexpr size_t kBitPlane = kCrumbPlane + (kCrumb ? kCrumbPlaneBytes : 0);
   static constexpr size_t kCrumbTo = kStep + (kNibble ? 4 : 0), kBitTo = kCrumbTo + (kCrumb ? 2 : 0);
 };
 
@@ -113,6 +119,17 @@ using PackedKernel = void (*)(const std::byte* const* blocks, size_t steps, cons
 struct PackedKernels {
   PackedKernel multiply[kPackedKinds][3];
 };
+/// `kernel_of` gives the kernel for <kind, tokens>.
+template <class KernelOf>
+constexpr PackedKernels make_packed_kernels(KernelOf kernel_of) {
+  return [&]<size_t... kKinds>(std::index_sequence<kKinds...>) {
+    return PackedKernels {
+      {{kernel_of.template operator()<static_cast<PackedKind>(kKinds), 1>(),
+        kernel_of.template operator()<static_cast<PackedKind>(kKinds), 2>(),
+        kernel_of.template operator()<static_cast<PackedKind>(kKinds), 4>()}...}
+    };
+  }(std::make_index_sequence<kPackedKinds>());
+}
 
 /// A matrix in blocks.
 class PackedRows {

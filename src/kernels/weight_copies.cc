@@ -4,8 +4,9 @@
 #include <algorithm>
 #include <cstring>
 #include <optional>
-#include <unordered_set>
 #include <vector>
+
+#include "base/checked.h"
 
 namespace amphora::kernels {
 namespace {
@@ -15,12 +16,7 @@ constexpr size_t kAlignment = 64;  // a cache line: what kernels read at once do
 using Form = std::variant<PackedRows, Matrix>;
 
 std::optional<Form> form_of(const Matrix& matrix) {
-  switch (matrix.dtype) {
-    case DType::kF32:
-    case DType::kF16:
-    case DType::kBF16: return matrix;
-    default: break;
-  }
+  if (is_dense(matrix.dtype)) return matrix;
   if (std::optional<PackedRows> packed = PackedRows::plan(matrix)) return *std::move(packed);
   return std::nullopt;
 }
@@ -28,22 +24,13 @@ std::optional<Form> form_of(const Matrix& matrix) {
 size_t bytes_of(const Form& form) {
   const PackedRows* const packed = std::get_if<PackedRows>(&form);
   const size_t bytes = packed ? packed->bytes() : std::get<Matrix>(form).payload.size();
-  return (bytes + kAlignment - 1) / kAlignment * kAlignment;
+  return divide_rounding_up(bytes, kAlignment) * kAlignment;
 }
 
 }  // namespace
 
-uint64_t WeightCopies::bytes_for(std::span<const Matrix* const> matrices) {
-  uint64_t bytes = 0;
-  std::unordered_set<const std::byte*> seen;
-  for (const Matrix* matrix : matrices)
-    if (seen.insert(matrix->payload.data()).second)
-      if (const auto form = form_of(*matrix)) bytes += bytes_of(*form);
-  return bytes;
-}
-
 std::unique_ptr<WeightCopies> WeightCopies::create(std::span<const Matrix* const> matrices,
-                                                   std::function<void(Bytes)> release) {
+                                                   uint64_t most_bytes, std::function<void(Bytes)> release) {
   std::unique_ptr<WeightCopies> copies(new WeightCopies);
   copies->release_ = std::move(release);
   std::vector<Copy*> in_order;
@@ -59,7 +46,7 @@ std::unique_ptr<WeightCopies> WeightCopies::create(std::span<const Matrix* const
     copies->by_payload_.emplace(payload, std::move(copy));
     bytes += size;
   }
-  if (bytes == 0) return nullptr;
+  if (bytes == 0 || bytes > most_bytes) return nullptr;
   copies->memory_.reset(static_cast<char*>(allocate_huge(bytes)));
   if (!copies->memory_) return nullptr;
   auto* at = reinterpret_cast<std::byte*>(copies->memory_.get());

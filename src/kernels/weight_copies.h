@@ -22,13 +22,12 @@ namespace amphora::kernels {
 class WeightCopies {
  public:
   /// Copies of matrices whose payloads outlive it; matrices with one payload share a copy. Memory is reserved
-  /// and not touched yet. Null if there is none, or nothing to copy.
-  /// `release`, if there is one, is told of parts of payloads that have been copied, from several threads.
+  /// and not touched yet. Null if there is none, nothing to copy, or if the copies take more than
+  /// `most_bytes`. `release`, if there is one, is told of parts of payloads that have been copied, from
+  /// several threads.
   static std::unique_ptr<WeightCopies> create(std::span<const Matrix* const> matrices,
+                                              uint64_t most_bytes = UINT64_MAX,
                                               std::function<void(Bytes)> release = {});
-  /// What create() would reserve.
-  static uint64_t bytes_for(std::span<const Matrix* const> matrices);
-
   /// The memory of the copies that are there.
   uint64_t filled_bytes() const { return filled_bytes_.load(std::memory_order_relaxed); }
   /// Makes copies that find() was asked for, until they take `budget` bytes or more; false if there were none

@@ -108,8 +108,8 @@ TEST(WeightCopies, AreMadeOfWhatProductsAskedForAndOnce) {
   const Matrix tied = a.matrix;  // the same payload: the same copy
   const Matrix* const matrices[] = {&a.matrix, &b.matrix, &tied};
   constexpr uint64_t kBytesOfA = 64 * 640 * 2, kBytesOfB = 64 * 640 * 4;
-  EXPECT_EQ(WeightCopies::bytes_for(matrices), kBytesOfA + kBytesOfB);
-  const auto copies = WeightCopies::create(matrices);
+  EXPECT_EQ(WeightCopies::create(matrices, kBytesOfA + kBytesOfB - 1), nullptr);
+  const auto copies = WeightCopies::create(matrices, kBytesOfA + kBytesOfB);
   ASSERT_TRUE(copies);
   EXPECT_FALSE(copies->fill(pool, kNoLimit));
   EXPECT_EQ(copies->filled_bytes(), 0u);
@@ -163,7 +163,7 @@ TEST(WeightCopies, TellWhichPartsOfPayloadsAreCopied) {
     const Matrix* const matrices[] = {&m.matrix};
     std::mutex mutex;
     std::vector<int> told(m.matrix.payload.size());
-    const auto copies = WeightCopies::create(matrices, [&](Bytes part) {
+    const auto copies = WeightCopies::create(matrices, kNoLimit, [&](Bytes part) {
       const std::unique_lock lock(mutex);
       const auto first = part.data() - m.matrix.payload.data();
       for (size_t i = 0; i < part.size(); ++i) ++told[static_cast<size_t>(first) + i];
@@ -198,7 +198,6 @@ TEST(WeightCopies, AreNotMadeOfTypesThatAreDecoded) {
   const OwnedMatrix m = random_matrix(1, DType::kQ4Block, 4, 40);  // no whole groups
   const Matrix* const matrices[] = {&m.matrix};
   EXPECT_EQ(WeightCopies::create(matrices), nullptr);
-  EXPECT_EQ(WeightCopies::bytes_for(matrices), 0u);
 }
 
 }  // namespace

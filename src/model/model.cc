@@ -150,11 +150,10 @@ std::vector<const kernels::Matrix*> dense_matrices(const model::Plan& plan) {
 kernels::WeightCopies* Model::weight_copies() const {
   std::call_once(copies_planned_, [&] {
     const std::vector<const kernels::Matrix*> matrices = dense_matrices(*plan_);
-    const uint64_t wanted = std::max(mapped_bytes(), kernels::WeightCopies::bytes_for(matrices));
-    const std::optional<uint64_t> available = available_memory();
-    if (!available || *available / 3 * 2 < wanted) return;
+    const uint64_t ample = available_memory().value_or(0) / 3 * 2;
+    if (ample < mapped_bytes()) return;
     // Of what is copied, the file's pages need not stay with this process too.
-    copies_ = kernels::WeightCopies::create(matrices, [package = package_](Bytes payload) {
+    copies_ = kernels::WeightCopies::create(matrices, ample, [package = package_](Bytes payload) {
       for (const PackageTensor& tensor : package->tensors)
         if (lies_within(payload, tensor.mapped)) return release_pages(payload);
     });

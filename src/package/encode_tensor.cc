@@ -5,8 +5,9 @@
 #include <array>
 #include <cstring>
 #include <memory>
-#include <vector>
+#include <span>
 
+#include "base/checked.h"
 #include "base/page_advice.h"
 #include "package/tensor_values.h"
 
@@ -46,7 +47,7 @@ void release_elements(const PackageTensor& tensor, uint64_t first, uint64_t coun
 uint64_t count_slices(const PlannedTensor& planned) {
   if (!has_slices(planned)) return 1;
   const uint64_t rows = planned.source->shape[0], step = rows_of_slice(*planned.source);
-  return (rows + step - 1) / step;
+  return divide_rounding_up(rows, step);
 }
 
 Status encode_slice(const PlannedTensor& planned, quant::Encoder encoder, uint64_t slice,
@@ -56,7 +57,8 @@ Status encode_slice(const PlannedTensor& planned, quant::Encoder encoder, uint64
   const quant::Codec& codec = *quant::find_codec(planned.dtype);
   const uint64_t columns = tensor.shape[1], step = rows_of_slice(tensor), first = slice * step;
   const uint64_t rows = std::min(step, tensor.shape[0] - first);
-  std::vector<float> values(rows * columns);
+  const auto room = std::make_unique_for_overwrite<float[]>(rows * columns);
+  const std::span<float> values(room.get(), rows * columns);
   if (Status read = tensor.read(first * columns, values); !read) return in_tensor(tensor, read.error());
   release_elements(tensor, first * columns, values.size());
   AMPHORA_TRY(check_finite(tensor, values, first * columns));

@@ -6,6 +6,7 @@
 #include <tuple>
 #include <utility>
 
+#include "base/checked.h"
 #include "base/thread_pool.h"
 
 namespace amphora::package {
@@ -61,7 +62,7 @@ std::vector<Merge> merges_of_pieces(const std::vector<Piece>& pieces,
                                     const std::unordered_map<std::string_view, uint32_t>& ids) {
   // A quarter of a million pieces is more than a million look-ups, most of them in memory: side by side.
   constexpr size_t kPiecesTogether = 4096;
-  const size_t parts = (pieces.size() + kPiecesTogether - 1) / kPiecesTogether;
+  const size_t parts = divide_rounding_up(pieces.size(), kPiecesTogether);
   std::vector<std::vector<Candidate>> of_part(parts);
   ThreadPool pool(std::min(available_threads(), std::max<size_t>(1, parts)));
   pool.run(parts, [&](size_t part) {

@@ -6,7 +6,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
-#include <utility>
 
 #include "base/byte_reader.h"
 #include "kernels/packed_rows.h"
@@ -14,12 +13,6 @@
 
 namespace amphora::kernels::AMPHORA_VARIANT {
 
-/// Four neighbouring columns of a row.
-inline constexpr size_t kQuads = kGroup / 4;
-
-AMPHORA_INLINE __m256i load_eight_quads(const std::byte* from) {
-  return _mm256_loadu_si256(reinterpret_cast<const __m256i*>(from));
-}
 AMPHORA_INLINE __m256i broadcast_quad(const int8_t* from) {
   int quad;
   std::memcpy(&quad, from, sizeof quad);
@@ -39,15 +32,15 @@ AMPHORA_INLINE __m256i take_bits(__m256i v) {
 template <PackedKind kKind, size_t kQuad>
 AMPHORA_INLINE __m256i load_codes(const std::byte* group) {
   using P = Planes<kKind>;
-  if constexpr (P::kBits == 8) return load_eight_quads(group + 32 * kQuad);
+  if constexpr (P::kBits == 8) return load_32_bytes(group + 32 * kQuad);
   __m256i codes = _mm256_setzero_si256();
   if constexpr (P::kNibble)
-    codes = take_bits<4, 4 * (kQuad / 4), P::kStep>(load_eight_quads(group + 32 * (kQuad % 4)));
+    codes = take_bits<4, 4 * (kQuad / 4), P::kStep>(load_32_bytes(group + 32 * (kQuad % 4)));
   if constexpr (P::kCrumb)
     codes = _mm256_or_si256(codes, take_bits<2, 2 * (kQuad / 2), P::kCrumbTo>(
-                                       load_eight_quads(group + P::kCrumbPlane + 32 * (kQuad % 2))));
+                                       load_32_bytes(group + P::kCrumbPlane + 32 * (kQuad % 2))));
   if constexpr (P::kBit)
-    codes = _mm256_or_si256(codes, take_bits<1, kQuad, P::kBitTo>(load_eight_quads(group + P::kBitPlane)));
+    codes = _mm256_or_si256(codes, take_bits<1, kQuad, P::kBitTo>(load_32_bytes(group + P::kBitPlane)));
   return codes;
 }
 
@@ -170,13 +163,7 @@ AMPHORA_TARGET void multiply_packed(const std::byte* const* blocks, size_t steps
     }
 }
 
-template <size_t... kKinds>
-constexpr PackedKernels make_packed_kernels(std::index_sequence<kKinds...>) {
-  return {{{multiply_packed<static_cast<PackedKind>(kKinds), 1>,
-            multiply_packed<static_cast<PackedKind>(kKinds), 2>,
-            multiply_packed<static_cast<PackedKind>(kKinds), 4>}...}};
-}
-
-inline constexpr PackedKernels kPackedKernels = make_packed_kernels(std::make_index_sequence<kPackedKinds>());
+inline constexpr PackedKernels kPackedKernels = make_packed_kernels(
+    []<PackedKind kKind, size_t kTokens>() -> PackedKernel { return multiply_packed<kKind, kTokens>; });
 
 }  // namespace amphora::kernels::AMPHORA_VARIANT
